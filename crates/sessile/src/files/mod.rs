@@ -29,11 +29,13 @@ pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
 pub(crate) use nofollow_dir::NoFollowDir;
-pub(crate) use ownership::{check_private, check_state_dir};
+pub(crate) use ownership::{
+    check_private, check_private_beside, check_private_path, check_state_dir, create_private_dir,
+};
 pub use ownership::{check_trusted, check_trusted_database};
 pub(crate) use provenance_mark::{MARK, check_marked, check_marked_state, is_marked, make_file, mark_file};
 pub use read::{LIMIT, read, resolve_links};
 
 pub(crate) use lock::{Wait, find_writer, open_lock_file};
 pub(crate) use project_dir::{ProjectDir, is_own};
-pub(crate) use read::{read_up_to, require_file};
+pub(crate) use read::{read_checked, read_up_to, require_file};

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::with_ending;
+use super::{create_dir, with_ending};
 use crate::error::{Error, FileError, Result};
 
 /// Write permission of users who are neither the owner nor in the group.
@@ -70,6 +70,22 @@ pub(crate) fn check_state_dir(path: &Path) -> Result<bool> {
 pub(crate) fn check_private(path: &Path, found: &Metadata) -> Result<()> {
     check_owner(path, found, found.is_dir())?;
     check_mode(path, found, found.is_dir(), false)
+}
+
+/// The same of a path, where something is there.
+pub(crate) fn check_private_path(path: &Path) -> Result<()> {
+    metadata(path)?.map_or(Ok(()), |found| check_private(path, &found))
+}
+
+/// The same of the files that SQLite has beside a database.
+pub(crate) fn check_private_beside(database: &Path) -> Result<()> {
+    BESIDE_A_DATABASE.iter().try_for_each(|ending| check_private_path(&with_ending(database, ending)))
+}
+
+/// Makes a directory in a state directory; one that exists must be this user's own.
+pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
+    create_dir(path, 0o700)?;
+    check_private_path(path)
 }
 
 /// Checks each directory that leads to a file through links, and the file. Returns the file behind the links, and whether

@@ -17,7 +17,7 @@ pub(crate) const MARK: u32 = 0o1000;
 const OTHERS: u32 = 0o077;
 
 /// Entries of a state directory that commands trust.
-const TRUSTED: [&str; 11] = [
+const TRUSTED: [&str; 10] = [
     "state.db",
     "state.db-wal",
     "state.db-journal",
@@ -28,13 +28,11 @@ const TRUSTED: [&str; 11] = [
     "vault/renewing",
     "tickets",
     "intents",
-    "service",
 ];
 
-/// Databases of a service in a state directory. SQLite creates and removes the files beside one while the service runs, so only
-/// links and open modes of those are refused.
-const SERVICE_STORE: &str = "service/service.db";
-const BESIDE_SERVICE_STORE: [&str; 2] = ["service/service.db-wal", "service/service.db-journal"];
+/// Directory of a service in a state directory, and the files of its store.
+const SERVICE: &str = "service";
+const SERVICE_STORE: [&str; 3] = ["service.db", "service.db-wal", "service.db-journal"];
 
 /// Whether metadata are those of a marked file or directory: with the sticky bit, and closed to other users. A shared directory
 /// for temporary files is sticky too, and open.
@@ -50,9 +48,10 @@ pub(crate) fn check_marked_state(dir: &Path) -> Result<bool> {
     for entry in TRUSTED {
         check_marked(&dir.join(entry))?;
     }
-    if check_marked(&dir.join(SERVICE_STORE))? {
-        for entry in BESIDE_SERVICE_STORE {
-            check_closed(&dir.join(entry))?;
+    let service = dir.join(SERVICE);
+    if check_marked(&service)? {
+        for entry in SERVICE_STORE {
+            check_marked(&service.join(entry))?;
         }
     }
     Ok(true)
@@ -62,13 +61,6 @@ pub(crate) fn check_marked_state(dir: &Path) -> Result<bool> {
 pub(crate) fn check_marked(path: &Path) -> Result<bool> {
     let Some(found) = entry(path)? else { return Ok(false) };
     if is_marked(&found) { Ok(true) } else { Err(unmarked(path, &found)) }
-}
-
-fn check_closed(path: &Path) -> Result<()> {
-    match entry(path)? {
-        Some(found) if found.mode() & OTHERS != 0 => Err(unmarked(path, &found)),
-        _ => Ok(()),
-    }
 }
 
 /// What is at a path, unless it is a link or belongs to another user.

@@ -19,6 +19,15 @@ pub fn read(path: &Path) -> Result<Option<String>> {
 
 /// The same for files that may be larger than settings are.
 pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
+    read_checked(path, limit, |_| Ok(()))
+}
+
+/// The same for files that must pass a check, which looks at the opened file.
+pub(crate) fn read_checked(
+    path: &Path,
+    limit: u64,
+    check: impl FnOnce(&Metadata) -> Result<()>,
+) -> Result<Option<String>> {
     // Without O_NONBLOCK, opening a pipe would wait for a writer.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -32,7 +41,7 @@ pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
             return Err(Error::io("read", path, error));
         }
     };
-    let text = read_opened(file, path, limit, |_| Ok(()))?;
+    let text = read_opened(file, path, limit, check)?;
     tracing::debug!(path = %path.display(), bytes = text.len(), "read file");
     Ok(Some(text))
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::error::{Error, FileError, Result};
-use crate::history::rewrite::{TrustRule, is_managed, replace_setting, replace_text, value_in_file};
+use crate::history::rewrite::{
+    TrustRule, is_in_missing_project, is_managed, replace_setting, replace_text, value_in_file,
+};
 use crate::settings::{SettingKey, Value};
 use crate::state::State;
 use crate::store::{EntryKind, EntryPlace, PointerKey, PointerKind, Scope};
@@ -215,6 +217,18 @@ impl Effect {
     pub(super) fn unmanaged_file(&self, state: &State) -> Option<&Path> {
         match self {
             Effect::Setting { path, .. } | Effect::Text { path, .. } if !is_managed(state, path) => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// The file that it changes, if that would make a project of a directory that is none.
+    pub(super) fn file_of_missing_project(&self, state: &State) -> Option<&Path> {
+        match self {
+            Effect::Setting { path, .. } | Effect::Text { path, .. }
+                if is_in_missing_project(state, path) =>
+            {
                 Some(path)
             }
             _ => None,

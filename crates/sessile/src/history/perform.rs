@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::context::approval::revoke_unrecorded;
 use crate::context::guard_weakening::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, SessionError};
-use crate::files::{LockedDir, NO_FOLLOW, create_dir};
+use crate::files::{LockedDir, NO_FOLLOW, create_private_dir};
 use crate::history::effect::{Side, decode, encode};
 use crate::history::rewrite::{TrustRule, is_untrusted};
 use crate::history::{Effect, Undo, recorded};
@@ -187,8 +187,11 @@ pub fn settle(state: &State) -> Result<()> {
             Some("done")
         } else {
             let made = effects.iter().zip(seen).rev().filter(|(effect, made)| *made && !is_event(effect));
-            let taken_back: Result<Vec<()>> =
-                made.map(|(effect, _)| effect.bring_to(state, Side::Before, TrustRule::Keep)).collect();
+            let take_back = |effect: &Effect| match effect.file_of_missing_project(state) {
+                Some(path) => Err(FileError::NotFound(path.to_owned()).into()),
+                None => effect.bring_to(state, Side::Before, TrustRule::Keep),
+            };
+            let taken_back: Result<Vec<()>> = made.map(|(effect, _)| take_back(effect)).collect();
             // What cannot be taken back is at least not lost: it stays in the history.
             taken_back.err().map(|_| "unknown")
         };
@@ -223,7 +226,7 @@ impl Mark {
 
     fn set(state: &State, id: i64) -> Result<Self> {
         let dir = Self::dir(state)?;
-        create_dir(&dir, 0o700)?;
+        create_private_dir(&dir)?;
         let path = dir.join(id.to_string());
         let made = OpenOptions::new()
             .write(true)

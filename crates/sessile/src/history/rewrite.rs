@@ -32,6 +32,17 @@ pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
     })
 }
 
+/// Whether a file is in the state directory of a project that does not exist, or that is another user's. A restored history
+/// can name any directory, and would make a project of it.
+pub(crate) fn is_in_missing_project(state: &State, path: &Path) -> bool {
+    if matches!(state.source(), ConfigSource::File(_)) {
+        return false;
+    }
+    let is_users = state.dirs().config().is_ok_and(|dir| path.starts_with(dir));
+    let project = Project::containing(state.app(), state.world(), path).filter(|_| !is_users);
+    project.is_some_and(|project| !project.is_own_dir())
+}
+
 /// Brings one key of a file from one value to another, under the file's lock.
 pub(crate) fn replace_setting(
     state: &State,

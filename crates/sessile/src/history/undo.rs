@@ -64,6 +64,10 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             format!("{} is not a settings or context file of yours or of a project", shown(path.display()));
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
+    if let Some(path) = effects.iter().find_map(|effect| effect.file_of_missing_project(state)) {
+        let reason = format!("the project of {} does not exist any more", shown(path.display()));
+        return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
+    }
     let subject = format!("{} {}", target.command, target.subject);
     let done =
         perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Moment;
 use crate::error::{Error, FileError, LockError, Result};
-use crate::files::{Locker, create_dir, open_lock_file};
+use crate::files::{Locker, create_private_dir, open_lock_file};
 use crate::lock::LockHolder;
 use crate::store::{LeaseEnd, Store, TicketRow};
 use crate::world::World;
@@ -44,7 +44,7 @@ impl TicketQueue {
 
     /// Waits for a resource, as long as the locker says.
     pub(crate) fn wait(&self, store: &mut Store, resource: &str, holder: &LockHolder) -> Result<HeldTicket> {
-        create_dir(&self.dir, 0o700)?;
+        create_private_dir(&self.dir)?;
         let text = serde_json::to_string(holder).unwrap_or_default();
         let now = self.world.now().as_millisecond();
         let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;

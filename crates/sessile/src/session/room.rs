@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Moment;
 use crate::error::{Error, Result, SessionError};
-use crate::files::{NO_FOLLOW, create_dir};
+use crate::files::{NO_FOLLOW, check_private, check_private_path, create_dir};
 use crate::process::ProcessId;
 use crate::session::SessionId;
 use crate::session::sockets;
@@ -86,6 +86,7 @@ impl Room {
         let path = self.lock_path();
         for _ in 0..10 {
             create_dir(&self.dir, 0o700)?;
+            self.check_rooms()?;
             let lock = self.mark(world, true).and_then(|()| {
                 let lock = self.open_lock()?;
                 lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
@@ -97,6 +98,11 @@ impl Room {
             }
         }
         Err(Error::io("make", &self.dir, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Fails if others could replace rooms in the directory of all rooms.
+    fn check_rooms(&self) -> Result<()> {
+        self.dir.parent().map_or(Ok(()), check_private_path)
     }
 
     /// Whether it is there.
@@ -169,11 +175,14 @@ impl Room {
     /// Enters it: takes the shared lock and leaves a record of the process that runs.
     pub fn enter(&self, world: &World, running: &RunningProcess) -> Result<Presence> {
         // Nothing is written through a link in its place.
-        if self.dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            return Err(
-                SessionError::UnsafeRoom { path: self.dir.clone(), reason: "it is not a directory" }.into()
-            );
+        if let Ok(found) = self.dir.symlink_metadata() {
+            if !found.is_dir() {
+                let reason = "it is not a directory";
+                return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
+            }
+            check_private(&self.dir, &found)?;
         }
+        self.check_rooms()?;
         self.touch(world)?;
         let path = self.lock_path();
         let lock = self.open_lock()?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::clock::{Moment, rfc3339};
 use crate::error::{Error, FileError, Result, SessionError};
-use crate::files::{Locker, check_marked};
+use crate::files::{Locker, check_marked, check_private_path};
 use crate::names::ContextName;
 use crate::session::lifecycle::{Lifecycle, Times};
 use crate::session::room::{Room, RunningProcess};
@@ -301,7 +301,9 @@ impl Sessions {
     /// are gone. Returns how many.
     pub fn sweep(&mut self) -> Result<usize> {
         let mut swept = self.sweep_tickets()?;
-        let Ok(rooms) = std::fs::read_dir(self.dir.join("rooms")) else { return Ok(swept) };
+        let dir = self.dir.join("rooms");
+        let Ok(rooms) = std::fs::read_dir(&dir) else { return Ok(swept) };
+        check_private_path(&dir)?;
         let live = self.store.live_ids()?;
         for name in rooms.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
             let Some(id) = name.parse::<SessionId>().ok().filter(|id| !live.contains(id.as_str())) else {

@@ -110,6 +110,12 @@ impl Project {
         &self.dir
     }
 
+    /// Whether its state directory exists and is this user's.
+    pub(crate) fn is_own_dir(&self) -> bool {
+        let found = self.dir.metadata();
+        found.is_ok_and(|found| found.is_dir() && is_own(self.uid, found.uid()))
+    }
+
     /// The settings that are committed with it.
     pub fn settings(&self) -> PathBuf {
         self.dir.join("config.toml")

@@ -85,6 +85,7 @@ impl Store {
             require_file(path, &found)?;
             crate::files::check_private(path, &found)?;
         }
+        crate::files::check_private_beside(path)?;
         // SQLite would only say that it cannot open something.
         match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, FileError, Result, UsageError, VaultError};
-use crate::files::LockedDir;
+use crate::files::{LockedDir, check_private, read_checked};
 use crate::names::CredentialName;
 use crate::state::State;
 use crate::vault::backend::CredentialBackend;
@@ -39,7 +39,7 @@ impl<'a> FileVault<'a> {
     /// The file, if there is one, not opened.
     fn sealed(&self) -> Result<Option<SealedFile>> {
         let path = self.path();
-        let text = match crate::files::read_up_to(&path, LIMIT) {
+        let text = match read_checked(&path, LIMIT, |found| check_private(&path, found)) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
             Err(Error::File(FileError::NotUtf8 { offset, .. })) => {

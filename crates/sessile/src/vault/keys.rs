@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result, UsageError, VaultError};
-use crate::files::{LockedDir, NoFollowDir};
+use crate::files::{LIMIT, LockedDir, NoFollowDir, read_checked};
 use crate::state::State;
 use crate::vault::Secret;
 use crate::vault::sealed::KeySource;
@@ -70,15 +70,16 @@ pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<Vau
 
 /// The text of a file that only its owner can read.
 pub(crate) fn read_private(path: &Path, world: &World) -> Result<Option<Zeroizing<String>>> {
-    let Some(text) = crate::files::read(path)?.map(Zeroizing::new) else { return Ok(None) };
-    let found = path.metadata().map_err(|error| Error::io("read", path, error))?;
-    if found.mode() & 0o077 != 0 {
-        return Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into());
-    }
-    if found.uid() != world.uid() && found.uid() != 0 {
-        return Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into());
-    }
-    Ok(Some(text))
+    let text = read_checked(path, LIMIT, |found| {
+        let is_own = found.uid() == world.uid() || found.uid() == 0;
+        match found.mode() & 0o077 {
+            0 if is_own => Ok(()),
+            _ => {
+                Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into())
+            }
+        }
+    })?;
+    Ok(text.map(Zeroizing::new))
 }
 
 /// The file with the key, as the settings say.

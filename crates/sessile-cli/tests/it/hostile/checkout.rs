@@ -151,6 +151,29 @@ fn pulled_log_of_a_store_is_refused() {
 }
 
 #[test]
+fn pulled_log_of_a_service_store_is_refused() {
+    let home = cloned();
+    let state = home.path("clone/ci.json.state");
+    let list = || in_clone(&home, &["user", "list"]);
+    in_clone(&home, &["user", "add", "ann"]).ok();
+    list().ok();
+    let log = state.join("service/service.db-wal");
+    assert_eq!(log.metadata().unwrap().mode() & 0o7777, 0o1600, "the log stays, with its mark");
+    for name in ["service.db-wal", "service.db-journal"] {
+        let (path, aside) = (state.join("service").join(name), home.path("aside"));
+        let exists = std::fs::rename(&path, &aside).is_ok();
+        script(&home, &format!("echo x > clone/ci.json.state/service/{name}"));
+        refusal(list(), &path);
+        std::fs::remove_file(&path).unwrap();
+        if exists {
+            std::fs::rename(&aside, &path).unwrap();
+        }
+    }
+    list().ok();
+    in_clone(&home, &["user", "add", "bob"]).ok();
+}
+
+#[test]
 fn links_in_a_state_directory_are_refused() {
     let home = cloned();
     let state = home.path("clone/ci.json.state");

@@ -175,7 +175,9 @@ fn undo_writes_only_settings_and_context_files() {
     home.write(".bashrc", "# mine\n");
     home.write(".config/sessile/tools/x.toml", "# mine\n");
     home.write(".config/other.toml", "# mine\n");
-    std::fs::create_dir(home.path(".ssh")).unwrap();
+    for dir in [".ssh", "repository"] {
+        std::fs::create_dir(home.path(dir)).unwrap();
+    }
     let id = crate::history(&home)[0]["id"].to_string();
     for (path, after) in [
         (".bashrc", "\"# mine\\n\""),
@@ -185,6 +187,10 @@ fn undo_writes_only_settings_and_context_files() {
         (".config/sessile/tools/x.toml", "\"# mine\\n\""),
         (".sessile/../.bashrc", "\"# mine\\n\""),
         (".sessile/hooks/x.toml", "null"),
+        // The directories are not projects.
+        ("repository/.sessile/config.toml", "null"),
+        ("repository/.sessile/contexts/x.toml", "null"),
+        ("missing/.sessile/local.toml", "null"),
     ] {
         let before = home.tree_of_people();
         let path = home.path(path).display().to_string();
@@ -211,6 +217,35 @@ fn undo_writes_only_settings_and_context_files() {
         let state = sql(home.path(STORE), &[&format!("SELECT state FROM operation WHERE id = {id}")]);
         assert_eq!(state, ["unknown"]);
     }
+}
+
+#[test]
+fn undo_writes_through_no_link_out_of_a_project() {
+    let home = backed_up();
+    for dir in ["linked", "target"] {
+        std::fs::create_dir(home.path(dir)).unwrap();
+    }
+    std::os::unix::fs::symlink("../target", home.path("linked/.sessile")).unwrap();
+    let id = crate::history(&home)[0]["id"].to_string();
+    let path = home.path("linked/.sessile/config.toml").display().to_string();
+    let effect =
+        format!("[{{\"kind\":\"text\",\"path\":\"{path}\",\"before\":\"evil = 1\\n\",\"after\":null}}]");
+    sql(home.path(STORE), &[&format!("UPDATE operation SET effects = '{effect}' WHERE id = {id}")]);
+    let done = clean(home.call(&["undo", &id, "-ojson"]).run());
+    assert_eq!(done.code(), "PROJECT_FILE_UNSAFE", "{}", done.told());
+    assert_eq!(std::fs::read_dir(home.path("target")).unwrap().count(), 0);
+}
+
+#[test]
+fn undo_in_a_project_that_exists_makes_its_files_again() {
+    let home = home();
+    home.write("p/.sessile/config.toml", "output = \"text\"\n");
+    home.call(&["context", "create", "a", "--project"]).cwd("p").ok();
+    home.call(&["context", "delete", "a", "--yes"]).cwd("p").ok();
+    let deleted = crate::history(&home)[0]["id"].to_string();
+    std::fs::remove_dir_all(home.path("p/.sessile/contexts")).unwrap();
+    home.call(&["undo", &deleted]).ok();
+    assert!(home.path("p/.sessile/contexts/a.toml").exists());
 }
 
 #[test]

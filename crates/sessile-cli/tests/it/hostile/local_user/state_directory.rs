@@ -134,6 +134,73 @@ fn vault_that_others_own_or_can_write_is_refused() {
     user.call(&["auth", "list"]).ok();
 }
 
+/// A call of a user whose tools find a place for their sockets.
+fn call(user: &Unprivileged, args: &[&str]) -> Call {
+    user.call(args).env("TMPDIR", "/tmp")
+}
+
+/// A user with a session `web`, a secret and a lock that was held, in the usual state directory.
+fn user_with_state() -> (Unprivileged, std::path::PathBuf) {
+    let user = Unprivileged::new(USER);
+    user.call(&["session", "start", "--name", "web"]).ok();
+    user.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("hunter2").ok();
+    user.call(&["lock", "run", "deploy", "--", "true"]).ok();
+    user.call(&["context", "create", "old"]).ok();
+    let state = user.home().path(".local/state/sessile");
+    (user, state)
+}
+
+#[test]
+fn file_in_the_state_directory_that_others_own_or_can_write_is_refused() {
+    let (user, state) = user_with_state();
+    for (name, is_dir, args) in [
+        ("vault/credentials", false, &["auth", "list"][..]),
+        ("vault/credentials", false, &["auth", "set", "b", "--secret-stdin"]),
+        ("state.db-wal", false, &["session", "start"]),
+        ("state.db-shm", false, &["session", "start"]),
+        ("state.db-journal", false, &["session", "start"]),
+        ("tickets", true, &["lock", "run", "deploy", "--", "true"]),
+        ("rooms", true, &["session", "start"]),
+        ("rooms", true, &["session", "gc"]),
+        ("rooms", true, &["run", "--session", "web", "--", "true"]),
+        ("intents", true, &["context", "rename", "old", "new"]),
+    ] {
+        let path = state.join(name);
+        let exists = path.exists();
+        if !exists && is_dir {
+            std::fs::create_dir(&path).unwrap();
+        } else if !exists {
+            std::fs::write(&path, "").unwrap();
+        }
+        let mode = if is_dir { 0o777 } else { 0o666 };
+        for (owner, group, mode) in [(OTHER, OTHER, mode), (USER, USER, mode), (USER, OTHER, mode & 0o770)] {
+            give(&path, owner, group, mode);
+            let done = clean(call(&user, args).env("SESSILE_OUTPUT", "json").stdin("hunter3").run());
+            assert_eq!(done.code(), "FILE_WRITABLE", "{name} {args:?}: {}", done.told());
+            assert!(done.stderr().contains(path.to_str().unwrap()), "{name} {args:?}: {}", done.told());
+        }
+        give(&path, USER, USER, if is_dir { 0o700 } else { 0o600 });
+        if !exists && !is_dir {
+            std::fs::remove_file(&path).unwrap();
+        }
+        call(&user, args).stdin("hunter3").ok();
+    }
+}
+
+#[test]
+fn room_of_another_user_is_refused() {
+    let (user, state) = user_with_state();
+    let room = std::fs::read_dir(state.join("rooms")).unwrap().next().unwrap().unwrap().path();
+    let run = || call(&user, &["run", "--session", "web", "-ojson", "--", "true"]);
+    run().ok();
+    for (owner, mode) in [(OTHER, 0o777), (USER, 0o777)] {
+        give(&room, owner, owner, mode);
+        assert_eq!(clean(run().run()).code(), "FILE_WRITABLE");
+    }
+    give(&room, USER, USER, 0o700);
+    run().ok();
+}
+
 #[test]
 fn state_directory_from_a_checkout_is_refused() {
     let user = Unprivileged::new(USER);
