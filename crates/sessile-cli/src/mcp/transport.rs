@@ -106,6 +106,12 @@ impl Stdio {
         let message: ClientJsonRpcMessage = serde_json::from_value(message).map_err(|_| {
             error(id.as_ref(), ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
         })?;
+        // The server numbers its questions. An answer under the text of a number answers none of them, but the library
+        // below would take it for one.
+        let is_answer = matches!(&message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        if is_answer && !id.is_some_and(|id| id.is_number()) {
+            return Ok(None);
+        }
         let request = match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_begun |= begins(&request.request);

@@ -160,12 +160,19 @@ pub(super) fn check_clock(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Gives an approval. With a PIN set, the right one must be given too.
-pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
+/// Fails for what [`grant`] would refuse whatever the person says, so that nobody is asked in vain. Returns the context that
+/// the person is to be asked about.
+pub fn check_grant(state: &State, name: &ContextName, time: Duration) -> Result<Context> {
     check_place(state)?;
     let context = state.contexts().get(name)?;
     context.require_trust(state)?;
     check_time(time)?;
+    Ok(context)
+}
+
+/// Gives an approval. With a PIN set, the right one must be given too.
+pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
+    let context = check_grant(state, name, time)?;
     let with_pin = verify_pin(state, pin)?;
     give(state, &context, time, Given::OnTerminal { with_pin })
 }
@@ -185,8 +192,9 @@ pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: 
 /// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain. Returns the
 /// context that the person is to be asked about.
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
-    // What runs in a session could start a server of its own, and answer its question itself.
-    if state.enclosing_session().is_some() {
+    // What runs in a session could start a server of its own, and answer its question itself. A server that works in a
+    // session by flag is in it too.
+    if state.enclosing_session().is_some() || state.args().session.is_some() {
         return Err(SessionError::RefusedInside {
             what: "approving a context".into(),
             instead: "a person approves it on a terminal outside the session",

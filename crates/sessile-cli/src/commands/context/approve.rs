@@ -101,8 +101,7 @@ struct ApprovalView<'a> {
 }
 
 fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
-    approval::check_place(&cx.state)?;
-    let asked = cx.state.contexts().get(name)?.digest();
+    let asked = approval::check_grant(&cx.state, name, args.time)?.digest();
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);

@@ -1,5 +1,7 @@
 //! A guard is opened by a person, and a client can only ask one: what a model says opens nothing.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -315,12 +317,58 @@ fn the_official_client_asks_and_is_answered() {
 fn inside_a_session_nobody_is_asked() {
     let home = guarded();
     let session = crate::start(&home, &[]);
+    crate::start(&home, &["--name", "web"]);
     for version in ASKING {
-        let server = home.call(&["mcp", "--allow-run"]).env("SESSILE_SESSION", &session);
-        let yes = json!({ "action": "accept", "content": { "open_for": "2h" } });
-        let (mut client, asked) = with_person_behind(server, version, &yes);
-        let told = code(&mut client, "start_session", json!({ "context": "prod" }));
-        assert_eq!((told.as_str(), asked.lock().unwrap().len()), ("GUARD_APPROVAL", 0), "{version}");
+        let server = || home.call(&["mcp", "--allow-run"]);
+        for server in [
+            server().env("SESSILE_SESSION", &session),
+            server().env("SESSILE_SESSION", &session).args(&["--session", "web"]),
+            server().args(&["--session", "web"]),
+            server().args(&["--session", "later"]),
+        ] {
+            let yes = json!({ "action": "accept", "content": { "open_for": "2h" } });
+            let (mut client, asked) = with_person_behind(server, version, &yes);
+            let told = code(&mut client, "start_session", json!({ "context": "prod" }));
+            assert_eq!((told.as_str(), asked.lock().unwrap().len()), ("GUARD_APPROVAL", 0), "{version}");
+        }
     }
     assert!(approvals(&home).is_empty());
+}
+
+#[test]
+fn answer_with_another_id_than_the_question_opens_nothing() {
+    let home = guarded();
+    let mut command = home.call(&["mcp", "--allow-run"]).command();
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut say = |message: Value| writeln!(input, "{message}").unwrap();
+    let mut hear = |wanted: &dyn Fn(&Value) -> bool| loop {
+        let message: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if wanted(&message) {
+            break message;
+        }
+    };
+    let params = json!({
+        "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "x", "version": "1" },
+    });
+    say(json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params }));
+    hear(&|message| message["id"] == "hello");
+    say(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let params = json!({ "name": "run", "arguments": touch("prod") });
+    say(json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }));
+    let id = hear(&|message| message["method"] == "elicitation/create")["id"].clone();
+    let yes = json!({ "action": "accept", "content": { "open_for": "10m" } });
+    for other in
+        [json!(id.to_string()), json!(format!("0{id}")), json!(format!(" {id}")), json!([id]), json!(null)]
+    {
+        say(json!({ "jsonrpc": "2.0", "id": other, "result": yes }));
+    }
+    say(json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "decline" } }));
+    let told = hear(&|message| message["id"] == "call");
+    assert_eq!(refused(&told["result"])["code"], "GUARD_APPROVAL", "{told}");
+    assert_shut(&home);
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }
