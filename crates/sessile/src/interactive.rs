@@ -4,18 +4,23 @@
 //! call reads the selections of its terminal, and it changes one only if standard output is a terminal too. So
 //! subprocesses of one terminal with piped, closed or captured streams never switch each other. A call that is not
 //! interactive, but has a terminal with a selection on another stream, must not fall back to something else in silence:
-//! it fails, or only reports.
+//! it fails, or only reports. The same holds for a call in a session of processes that the terminal does not control, as
+//! `setsid` starts one.
+
+use std::path::PathBuf;
 
 use crate::call::StateCall;
 use crate::terminal::Terminal;
 
 /// What a call may do with the selections of the terminal on its standard streams.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TerminalAccess<'a> {
     /// Read them.
     Read(&'a Terminal),
     /// Nothing, although the terminal may have some.
     Withheld(&'a Terminal, &'static str),
+    /// Nothing: the terminal on a standard stream controls other processes, and only they know it by its key.
+    Foreign(PathBuf),
 }
 
 impl StateCall {
@@ -35,7 +40,9 @@ impl StateCall {
     }
 
     pub(crate) fn terminal_access(&self) -> Option<TerminalAccess<'_>> {
-        let terminal = self.world().terminal()?;
+        let Some(terminal) = self.world().terminal() else {
+            return self.world().foreign_terminal().map(TerminalAccess::Foreign);
+        };
         Some(match self.obstacle() {
             None => TerminalAccess::Read(terminal),
             Some(reason) => TerminalAccess::Withheld(terminal, reason),

@@ -48,10 +48,18 @@ impl Terminal {
         }
     }
 
+    /// The device behind the first standard stream that is a terminal, whichever processes it controls.
+    pub(crate) fn device_of_stream(streams: Streams) -> Option<PathBuf> {
+        let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        let (input, output, error) = (input.as_fd(), output.as_fd(), error.as_fd());
+        let open = [(streams.stdin, input), (streams.stdout, output), (streams.stderr, error)];
+        let (_, fd) = open.into_iter().find(|(is_terminal, _)| *is_terminal)?;
+        device(fd)
+    }
+
     fn of(fd: BorrowedFd<'_>) -> Option<Self> {
         let leader: Pid = rustix::termios::tcgetsid(fd).ok()?;
-        let device = rustix::termios::ttyname(fd, Vec::new()).ok()?;
-        let device = PathBuf::from(String::from_utf8_lossy(device.as_bytes()).into_owned());
+        let device = device(fd)?;
         Some(Terminal {
             device: if device == Path::new(CONTROLLING) { controlling().unwrap_or(device) } else { device },
             leader: ProcessId::of(leader.as_raw_nonzero().get())?,
@@ -80,6 +88,11 @@ impl Terminal {
     pub fn key_device(key: &str) -> &str {
         key.split('|').next().unwrap_or(key)
     }
+}
+
+fn device(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let device = rustix::termios::ttyname(fd, Vec::new()).ok()?;
+    Some(PathBuf::from(String::from_utf8_lossy(device.as_bytes()).into_owned()))
 }
 
 /// The device of the terminal that controls this process, under its own name: other calls know it by that.

@@ -161,6 +161,14 @@ impl World {
         self.terminal.get_or_init(|| Terminal::of_process(self.streams)).as_ref()
     }
 
+    /// The device of a terminal on a standard stream that controls other processes and not this one.
+    pub(crate) fn foreign_terminal(&self) -> Option<PathBuf> {
+        if self.streams == Streams::default() || self.terminal().is_some() {
+            return None;
+        }
+        Terminal::device_of_stream(self.streams)
+    }
+
     /// Which standard streams are terminals.
     pub fn streams(&self) -> Streams {
         self.streams

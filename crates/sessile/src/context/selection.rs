@@ -1,6 +1,6 @@
 //! Which context a call is about, and changing that for a scope.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::interactive::TerminalAccess;
 use crate::names::ContextName;
 use crate::session::PendingSession;
-use crate::session::resolve::withhold;
+use crate::session::resolve::{FOREIGN, foreign_selection, withhold};
 use crate::settings::project::Project;
 use crate::settings::{Candidate, IgnoreReason, Layer, Origin, SettingKey, Value, trust};
 use crate::state::State;
@@ -141,13 +141,22 @@ fn outer_context(state: &State) -> Result<Option<Candidate>> {
 fn terminal_selection(state: &State) -> Result<Option<Candidate>> {
     let Some(access) = state.call().terminal_access() else { return Ok(None) };
     let Some(store) = state.store()? else { return Ok(None) };
-    let (TerminalAccess::Read(terminal) | TerminalAccess::Withheld(terminal, _)) = access;
+    let withheld = |device: &Path, name: &str, reason| {
+        let flag = format!("--context {}", shell_quoted(name));
+        withhold(state, device, format!("context {}", quoted(name)), flag, reason).map(|()| None)
+    };
+    let (terminal, obstacle) = match access {
+        TerminalAccess::Read(terminal) => (terminal, None),
+        TerminalAccess::Withheld(terminal, reason) => (terminal, Some(reason)),
+        TerminalAccess::Foreign(device) => {
+            let name = foreign_selection(state, store, PointerKind::Context, &device)?;
+            return name.map_or(Ok(None), |name| withheld(&device, &name, FOREIGN));
+        }
+    };
     let key = terminal_key(state, terminal);
     let Some(name) = store.pointer(&key)?.and_then(|pointer| pointer.value) else { return Ok(None) };
-    if let TerminalAccess::Withheld(terminal, reason) = access {
-        let flag = format!("--context {}", shell_quoted(&name));
-        withhold(state, terminal, format!("context {}", quoted(&name)), flag, reason)?;
-        return Ok(None);
+    if let Some(reason) = obstacle {
+        return withheld(&terminal.device, &name, reason);
     }
     let origin = Origin::named(Layer::Terminal, Terminal::key_device(&key.place));
     Ok(Some(Candidate { value: Value::Text(name), origin, ignored: None }))
@@ -302,7 +311,7 @@ fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
 /// Every scope that has a context selected: the terminals, directories and files that point to it.
 pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Option<PointerKey>, Origin)>> {
     let mut found = Vec::new();
-    let in_file = |path: &std::path::Path, layer| -> Result<Option<Origin>> {
+    let in_file = |path: &Path, layer| -> Result<Option<Origin>> {
         let Ok(Some(document)) = state.load(path) else { return Ok(None) };
         let node = document.root().get("context").filter(|node| node.as_str() == Some(name.as_str()));
         Ok(node.map(|node| Origin::in_file(layer, path, document.line(node.offset))))
@@ -347,7 +356,7 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
         ConfigSource::Nothing => {}
     }
     for (layer, file) in files {
-        let key = |path: &std::path::Path| trust::key(state.app(), path);
+        let key = |path: &Path| trust::key(state.app(), path);
         let known = |origin: &Origin| origin.path.as_deref().is_some_and(|path| key(path) == key(&file));
         if !found.iter().any(|(_, origin)| known(origin)) {
             found.extend(in_file(&file, layer)?.map(|origin| (None, origin)));

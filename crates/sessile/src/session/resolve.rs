@@ -1,5 +1,6 @@
 //! The session of a call: named by a flag, named by the variable, or selected for the terminal.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use crate::call::{SessionMode, WithheldSelection};
@@ -9,7 +10,7 @@ use crate::session::{EntryKind, Lifecycle, Session, SessionId, SessionName};
 use crate::settings::rules::is_session_setting;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
-use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow};
+use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow, Store};
 use crate::terminal::Terminal;
 use crate::text::{quoted, shell_quoted};
 
@@ -150,14 +151,41 @@ fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
         // A call that names its context needs no session of the terminal.
         TerminalAccess::Withheld(..) if state.call().override_of("context").is_some() => Ok(None),
         TerminalAccess::Withheld(terminal, reason) => match selected(terminal)? {
-            Some((text, _)) => withhold_session(state, terminal, &text, reason).map(|()| None),
+            Some((text, _)) => withhold_session(state, &terminal.device, &text, reason).map(|()| None),
             None => Ok(None),
         },
+        TerminalAccess::Foreign(_) if state.call().override_of("context").is_some() => Ok(None),
+        TerminalAccess::Foreign(device) => {
+            match foreign_selection(state, store, PointerKind::Session, &device)? {
+                Some(text) => withhold_session(state, &device, &text, FOREIGN).map(|()| None),
+                None => Ok(None),
+            }
+        }
     }
 }
 
+/// Why the selections of a terminal that controls other processes are withheld.
+pub(crate) const FOREIGN: &str = "the terminal does not control this process";
+
+/// The selection of a terminal that controls other processes, by its device.
+pub(crate) fn foreign_selection(
+    state: &State,
+    store: &Store,
+    kind: PointerKind,
+    device: &Path,
+) -> Result<Option<String>> {
+    let account = state.pointer_account();
+    let is_here = |key: &PointerKey| {
+        key.scope == Scope::Terminal
+            && key.account == account
+            && Path::new(Terminal::key_device(&key.place)) == device
+            && Terminal::key_is_alive(&key.place)
+    };
+    Ok(store.pointers(kind)?.into_iter().find(|row| is_here(&row.key)).and_then(|row| row.value))
+}
+
 /// Fails because the terminal has selected a live session that this call may not use; only warns if the call reads.
-fn withhold_session(state: &State, terminal: &Terminal, text: &str, reason: &'static str) -> Result<()> {
+fn withhold_session(state: &State, device: &Path, text: &str, reason: &'static str) -> Result<()> {
     let rows = sessions_named(state, text)?;
     let Some(row) = rows.into_iter().next() else { return Ok(()) };
     let session = Session::of_row(row, state.dirs().state()?)?;
@@ -165,18 +193,18 @@ fn withhold_session(state: &State, terminal: &Terminal, text: &str, reason: &'st
         return Ok(());
     }
     let selection = format!("session {}", quoted(session.label()));
-    withhold(state, terminal, selection, format!("--session {}", shell_quoted(session.label())), reason)
+    withhold(state, device, selection, format!("--session {}", shell_quoted(session.label())), reason)
 }
 
 /// Fails because a terminal has a selection that this call may not use; only warns if the call reads.
 pub(crate) fn withhold(
     state: &State,
-    terminal: &Terminal,
+    device: &Path,
     selection: String,
     flag: String,
     reason: &'static str,
 ) -> Result<()> {
-    let error = UsageError::SelectionWithheld { selection, flag, device: terminal.device.clone(), reason };
+    let error = UsageError::SelectionWithheld { selection, flag, device: device.to_owned(), reason };
     match state.call().mode().withheld_selection {
         WithheldSelection::Fail => return Err(error.into()),
         WithheldSelection::Report => state.warn(error.to_string(), error.hint(state.app())),

@@ -99,6 +99,36 @@ fn selection_is_withheld_where_every_stream_leads_elsewhere() {
 }
 
 #[test]
+fn selection_of_a_terminal_that_controls_another_process_is_withheld() {
+    let home = home_with(&["staging", "production"]);
+    home.write(".config/sessile/config.toml", "context = \"production\"\n");
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    for way in
+        ["setsid -w sessile {}", "setsid -w sessile {} </dev/null", "setsid -w sessile {} >out.txt 2>&1"]
+    {
+        let (text, status) = shell.run(&way.replace("{}", "run -- touch started"));
+        assert_eq!(status, 125, "{way}: {text}");
+        assert!(
+            text.contains("has selected context \"staging\"") || way.contains("out.txt"),
+            "{way}: {text}"
+        );
+        assert!(!home.path("started").exists(), "{way}");
+        let (text, status) = shell.run(&way.replace("{}", "run --context staging -- true"));
+        assert_eq!(status, 0, "{way}: {text}");
+    }
+    let (text, _) = shell.run("setsid -w sessile context current");
+    assert!(text.contains("production") && text.contains("staging"), "a reader reports it: {text}");
+    assert_eq!(shell.run("sessile session start --name web --context staging").1, 0);
+    let (text, status) = shell.run("setsid -w sessile run -- true");
+    assert_eq!(status, 125, "{text}");
+    assert!(text.contains("has selected session \"web\""), "{text}");
+    assert_eq!(shell.run("setsid -w sessile run --session web -- true").1, 0);
+    let (text, status) = home.shell().run("setsid -w sessile run -- true");
+    assert_eq!(status, 0, "another terminal has no selection: {text}");
+}
+
+#[test]
 fn terminal_is_the_same_under_the_name_of_the_controlling_one() {
     let home = home_with(&["staging", "other"]);
     let mut shell = home.shell();
