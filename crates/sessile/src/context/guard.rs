@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use crate::context::guard_weakening::guard_in;
 use crate::context::{Context, approval};
 use crate::error::{GuardError, Result};
+use crate::history::recorded_text;
 use crate::settings::Origin;
 use crate::state::State;
 use crate::store::Store;
@@ -60,17 +62,22 @@ impl Context {
         self.check_guard_in(state, store, origin)
     }
 
-    /// The guard that counts. An empty file whose context was approved once has lost its guard, so the strictest counts.
-    fn effective_guard(&self, store: Option<&Store>) -> Result<Guard> {
-        match store.filter(|_| self.guard < Guard::Approval && self.is_empty()) {
-            Some(store) if approval::was_given(store, self)? => Ok(Guard::Approval),
-            _ => Ok(self.guard),
+    /// The guard that counts. An empty file has lost its guard: the one that the history knows counts, and the strictest if
+    /// the context was approved once.
+    fn effective_guard(&self, state: &State, store: Option<&Store>) -> Result<Guard> {
+        let Some(store) = store.filter(|_| self.guard < Guard::Approval && self.is_empty()) else {
+            return Ok(self.guard);
+        };
+        if approval::was_given(store, self)? {
+            return Ok(Guard::Approval);
         }
+        let recorded = recorded_text(store, &state.account(), self.path())?;
+        Ok(guard_in(self.path(), recorded.as_deref(), self.name.as_str()).max(self.guard))
     }
 
     /// The same with the approvals of this store.
     pub(super) fn check_guard_in(&self, state: &State, store: Option<&Store>, origin: &Origin) -> Result<()> {
-        let guard = self.effective_guard(store)?;
+        let guard = self.effective_guard(state, store)?;
         if guard >= Guard::Explicit && !origin.layer.is_explicit() {
             return Err(
                 GuardError::NotExplicit { name: self.name.to_string(), origin: origin.to_string() }.into()

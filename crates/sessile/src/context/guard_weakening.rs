@@ -146,6 +146,11 @@ fn contexts_in(path: &Path, text: Option<&str>) -> BTreeMap<String, Node> {
     contexts
 }
 
+/// The guard of a context in the text of a file; none if the text does not define it.
+pub(super) fn guard_in(path: &Path, text: Option<&str>, name: &str) -> Guard {
+    contexts_in(path, text).get(name).map(guard_of).unwrap_or_default()
+}
+
 fn is_context_file(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|dir| dir == "contexts")
 }

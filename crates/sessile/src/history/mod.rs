@@ -41,5 +41,6 @@ pub use undo::undo;
 
 pub use crate::store::OperationFilter;
 
+pub(crate) use operation::recorded_text;
 pub(crate) use perform::unless_overtaken;
 pub(crate) use perform::{entry_hides, row};

@@ -1,5 +1,7 @@
 //! Operations as they are shown.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::clock::rfc3339;
@@ -7,8 +9,24 @@ use crate::error::{Error, HistoryError, Result};
 use crate::history::Effect;
 use crate::history::effect::{decode, marked};
 use crate::state::State;
-use crate::store::{OperationFilter, OperationRow};
+use crate::store::{OperationFilter, OperationRow, Store};
 use crate::terminal::Terminal;
+
+/// The text that a file had after the last operation on it; none if nothing is recorded, or if that removed the file.
+pub(crate) fn recorded_text(store: &Store, user: &str, path: &Path) -> Result<Option<String>> {
+    const LOOK_BACK: i64 = 20;
+    let needle = serde_json::Value::from(path.to_string_lossy()).to_string();
+    for effects in store.effects_holding(user, &needle, LOOK_BACK)? {
+        let last = decode(&effects).into_iter().rev().find_map(|effect| match effect {
+            Effect::Text { path: changed, after, .. } if changed == path => Some(after),
+            _ => None,
+        });
+        if let Some(text) = last {
+            return Ok(text);
+        }
+    }
+    Ok(None)
+}
 
 /// One change of state.
 #[derive(Clone, Debug, Serialize)]

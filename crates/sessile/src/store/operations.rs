@@ -134,6 +134,19 @@ impl Store {
         })
     }
 
+    /// The effects of a user's last operations that were made and whose effects hold a text, the newest first.
+    pub(crate) fn effects_holding(&self, user: &str, text: &str, limit: i64) -> Result<Vec<String>> {
+        self.read(|connection| {
+            connection
+                .prepare(
+                    "SELECT effects FROM operation
+                     WHERE user = ?1 AND state IN ('done', 'restored') AND instr(effects, ?2) > 0 ORDER BY id DESC LIMIT ?3",
+                )?
+                .query_map((user, text, limit), |row| row.get(0))?
+                .collect()
+        })
+    }
+
     /// The operations that were begun and never closed.
     pub(crate) fn open_operations(&self) -> Result<Vec<OperationRow>> {
         self.read(|connection| {

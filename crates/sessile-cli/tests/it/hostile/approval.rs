@@ -52,6 +52,35 @@ fn emptied_file_of_an_approved_context_stays_guarded() {
 }
 
 #[test]
+fn emptied_file_of_a_guarded_context_stays_guarded() {
+    for (guard, named, code) in
+        [("explicit", false, "GUARD_EXPLICIT"), ("approval", true, "GUARD_APPROVAL"), ("none", false, "")]
+    {
+        let home = home();
+        home.call(&["context", "create", "prod", "--guard", guard, "--description", "x"]).ok();
+        home.call(&["config", "set", "context", "prod", "--global"]).ok();
+        let flags: &[&str] = if named { &["--context", "prod"] } else { &[] };
+        let run = || home.call(&["run", "-ojson"]).args(flags).args(&["--", "true"]).run();
+        for text in ["", "\n \n"] {
+            home.write(FILE, text);
+            match code {
+                "" => drop(run().exit(0)),
+                code => assert_eq!(run().exit(125).code(), code, "{guard}"),
+            }
+        }
+        home.write(FILE, "description = \"free\"\n");
+        run().exit(0);
+    }
+    // A context that was deleted is not known any more.
+    let home = home();
+    home.call(&["context", "create", "prod", "--guard", "explicit"]).ok();
+    home.call(&["context", "delete", "prod", "--yes"]).ok();
+    home.write(FILE, "");
+    home.write(".config/sessile/config.toml", "context = \"prod\"\n");
+    home.call(&["run", "--", "true"]).ok();
+}
+
+#[test]
 fn file_that_is_being_rewritten_in_place_is_not_taken_for_an_empty_one() {
     use std::io::Write;
     let home = home();
