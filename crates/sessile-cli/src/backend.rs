@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use sessile::lock::LockName;
+use sessile::lock::{LockHolder, LockMode, LockName};
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{SessionEntry, SessionName};
 
@@ -207,10 +207,15 @@ impl<'a> StateBackend<'a> {
     }
 
     /// Waits for a lock and acquires it for a time.
-    pub(crate) fn acquire_lock(&self, name: &LockName, ttl: Duration) -> Result<LeaseView, Failure> {
+    pub(crate) fn acquire_lock(
+        &self,
+        name: &LockName,
+        mode: LockMode,
+        ttl: Duration,
+    ) -> Result<LeaseView, Failure> {
         match self {
-            StateBackend::Local(local) => local.acquire_lock(name, ttl),
-            StateBackend::Remote(remote) => remote.acquire_lock(name, ttl),
+            StateBackend::Local(local) => local.acquire_lock(name, mode, ttl),
+            StateBackend::Remote(remote) => remote.acquire_lock(name, mode, ttl),
         }
     }
 
@@ -235,11 +240,11 @@ impl<'a> StateBackend<'a> {
         }
     }
 
-    /// Takes a lock away from its holder.
-    pub(crate) fn break_lock(&self, name: &LockName, lock: &LockView) -> Outcome {
+    /// Takes a lock away from the holder with a token.
+    pub(crate) fn break_lock(&self, name: &LockName, token: i64, holder: &LockHolder) -> Outcome {
         match self {
-            StateBackend::Local(local) => local.break_lock(name, lock),
-            StateBackend::Remote(remote) => remote.server.release_lock(name, lock.token),
+            StateBackend::Local(local) => local.break_lock(name, token, holder),
+            StateBackend::Remote(remote) => remote.server.release_lock(name, token),
         }
     }
 

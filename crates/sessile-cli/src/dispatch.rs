@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use sessile::call::{SessionMode, StateCall};
-use sessile::files::LockWait;
+use sessile::files::{LinePosition, LockWait};
 use sessile::settings::{Layer, Origin, Value};
 use sessile::{Error, State, StateArgs, World};
 
@@ -30,25 +30,29 @@ use crate::output::Output;
 use crate::parse::{ParsedLine, early_output, parse, without_values};
 use crate::remote;
 use crate::settings::app;
+use crate::watcher;
 
 /// The program.
 pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.first().is_some_and(|program| program == watcher::PROGRAM) {
+        return ExitCode::from(watcher::main(args.into_iter().skip(1)));
+    }
     let world = World::from_process();
     if world.variable(crate::completion::VARIABLE).is_some()
         && let Some(status) = crate::completion::answer(&world)
     {
         return ExitCode::from(status);
     }
-    ExitCode::from(run(&world, std::env::args_os()))
+    ExitCode::from(run(&world, &args))
 }
 
 /// One call: parses the arguments, runs the command, prints, and returns the exit status.
-fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
+fn run(world: &World, args: &[OsString]) -> u8 {
     // Until the settings are read, only flags and variables can say how to print.
-    let early = early_output(world, &args);
-    let outcome = match parse(&args) {
-        Err(error) => Err(Failure::Arguments(Box::new(without_values(error, &args)))),
+    let early = early_output(world, args);
+    let outcome = match parse(args) {
+        Err(error) => Err(Failure::Arguments(Box::new(without_values(error, args)))),
         Ok(ParsedLine { cli: Cli { state, log, command: Some(command) }, entry: Some(entry) }) => {
             match log.start(world, state.verbose) {
                 Ok(()) => return call(world, &early, state, &command, entry),
@@ -214,6 +218,13 @@ fn output(state: &State) -> Result<Output, Error> {
 }
 
 fn describe_wait(wait: &LockWait<'_>) -> String {
+    if let Some(LinePosition { name, position, holder }) = &wait.line {
+        let holder = holder.as_ref().map_or_else(String::new, |holder| format!(", held by {holder}"));
+        let (name, remaining) = (sessile::text::quoted(name), sessile::duration::short(wait.remaining));
+        return format!(
+            "waiting for lock {name}{holder}; position {position} in line; giving up in {remaining}"
+        );
+    }
     let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
     format!(
         "waiting for {}, held by {holder}; giving up in {}",

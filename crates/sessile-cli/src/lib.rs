@@ -35,6 +35,7 @@ mod temporary_home;
 mod terminal_prompt;
 mod vault_unlock;
 mod view;
+mod watcher;
 
 pub use dispatch::main;
 pub use settings::app;

@@ -5,11 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use sessile_wire::lock_mode::LockMode;
 pub use sessile_wire::service::BusyPolicy as Busy;
 
 use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{AgentConversation, EntryRecord, MessageRecord, Resource, SessionRecord, Ticket};
+
+// Changes of exclusive locks and turns are stored under their keys as versions without a mode stored them.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_exclusive(mode: &LockMode) -> bool {
+    !mode.is_shared()
+}
 
 /// A change of a user's data. A store makes it whole or not at all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,6 +107,9 @@ pub enum StoreChange {
         claim: String,
         /// Behavior while the resource is held.
         busy: Busy,
+        /// Mode of a lock; turns are exclusive.
+        #[serde(skip_serializing_if = "is_exclusive")]
+        mode: LockMode,
         /// Lease, in milliseconds.
         ttl_ms: i64,
         /// Longest wait, in milliseconds.
@@ -239,10 +249,12 @@ impl StoreChange {
         }
     }
 
-    /// Key of the queue in which the change lets the next one come up.
+    /// Key of the queue in which the change lets the next one come up. A shared holder of a lock lets the next shared one
+    /// come up.
     pub(crate) fn freed_queue(&self) -> Option<String> {
         match self {
-            StoreChange::Leave { resource, .. }
+            StoreChange::Wait { resource: resource @ Resource::Lock { .. }, .. }
+            | StoreChange::Leave { resource, .. }
             | StoreChange::StepAside { resource, .. }
             | StoreChange::Release { resource, .. } => Some(resource.key()),
             StoreChange::CommitTurn { session, .. } => {

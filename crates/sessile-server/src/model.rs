@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessile_wire::hex::hex;
+use sessile_wire::lock_mode::LockMode;
 use sha2::{Digest, Sha256};
 
 pub use sessile_wire::service::{HistoryEntry, SessionEvent};
@@ -142,6 +143,9 @@ pub struct Ticket {
     pub token: Option<FencingToken>,
     /// Name that the holder gives itself.
     pub holder: String,
+    /// Mode in which it is held or waited for; turns are exclusive.
+    #[serde(default)]
+    pub mode: LockMode,
     /// Time of the request.
     pub asked_ms: i64,
     /// Expiry, unless it is renewed.

@@ -133,8 +133,11 @@ impl Query {
 pub struct LockRecord {
     /// Name of the lock.
     pub name: String,
-    /// Place that holds it.
+    /// First place that holds it.
     pub ticket: Ticket,
+    /// Other places that share it.
+    #[serde(default)]
+    pub others: Vec<Ticket>,
     /// Number of waiters.
     pub waiting: i64,
 }

@@ -8,6 +8,7 @@ pub mod address;
 pub mod backoff;
 pub mod hex;
 pub mod id;
+pub mod lock_mode;
 pub mod percent;
 pub mod secret;
 #[cfg(feature = "service")]

@@ -45,6 +45,17 @@ fn start_time(pid: i32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// Closes every descriptor but the standard streams: a process that goes on by itself keeps none of its caller's pipes open.
+pub fn close_inherited() {
+    let dir = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let open: Vec<i32> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // The directory's own is closed already.
+        let _ = nix::unistd::close(descriptor);
+    }
+}
+
 /// Whether a process is stopped by a signal or a debugger.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_stopped(pid: i32) -> bool {
@@ -53,11 +64,28 @@ pub(crate) fn is_stopped(pid: i32) -> bool {
     matches!(after_name.split_ascii_whitespace().next(), Some("T" | "t"))
 }
 
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_stopped(_pid: i32) -> bool {
+    false
+}
+
 /// The process that started another, where the system tells.
 #[cfg(target_os = "linux")]
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     let stat = read_kernel_file(&format!("/proc/{pid}/stat"))?;
     stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// This process and its ancestors.
+pub(crate) fn lineage() -> Vec<i32> {
+    let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    while let Some(parent) = found.last().and_then(|pid| parent(*pid)) {
+        if parent <= 1 || found.contains(&parent) {
+            break;
+        }
+        found.push(parent);
+    }
+    found
 }
 
 /// Whether a process is on a terminal: someone may be looking at it.

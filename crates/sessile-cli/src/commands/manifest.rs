@@ -81,8 +81,10 @@ fn variables(app: &App) -> Vec<Value> {
     let completion =
         (VARIABLE.to_owned(), "Asks for completions instead of a command; set by the shell's script.");
     let shared = SHARED.iter().map(|known| (known.name.to_owned(), known.about));
-    let token =
-        (TOKEN_VARIABLE.to_owned(), "Set by `lock run` for its command: the fencing token of the lock.");
+    let token = (
+        TOKEN_VARIABLE.to_owned(),
+        "Set by `lock run` for its command: the fencing token of the lock. Default of --token of `lock renew` and `lock release`.",
+    );
     let hooked =
         (HOOKED.to_owned(), "Set by the shell's hook for itself: the session whose variables it has set.");
     let run = (

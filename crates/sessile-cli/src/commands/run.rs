@@ -9,10 +9,11 @@ use serde::Serialize;
 use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::error::UsageError;
-use sessile::lock::LockName;
+use sessile::lock::{LockMode, LockName};
 use sessile::run::{IsolationArgs, PreparedRun, RunRequest, RunSession, RunSessionArgs};
 use sessile::secrets::has_url_password;
 use sessile::secrets::looks_secret;
+use sessile::session::{end_marked, end_others};
 use sessile::text::{shortened, shown};
 use sessile::tool::{Plan, Withheld};
 
@@ -26,6 +27,7 @@ use crate::isolation::{close, variables};
 use crate::local::holder;
 use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient, refuse_namesake};
+use crate::watcher::{self, LifeLimit};
 
 /// What fits into a table of the variables; the JSON has all of it.
 const WIDEST: usize = 120;
@@ -65,6 +67,10 @@ pub struct Args {
     /// Hold this lock while the command runs
     #[arg(long, value_name = "LOCK")]
     lock: Option<String>,
+
+    /// Share the lock of --lock with other holders that share it
+    #[arg(long, requires = "lock")]
+    lock_shared: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -128,40 +134,43 @@ fn execute_in(
     request: &RunRequest<'_>,
     lock: Option<&LockName>,
 ) -> Outcome {
+    let limit = LifeLimit::of(run, &args.session)?;
+    let is_marked = args.kill_stragglers || args.timeout.is_some() || limit.is_near();
+    let stays = run.is_ephemeral() || lock.is_some() || is_marked;
+    // It starts while the room is prepared.
+    let watcher = if stays { None } else { limit.start_watcher() };
     let prepared = run.prepare(request)?;
     let variables = variables(cx, &prepared)?;
     let mut command = prepared.into_command(&args.command, variables);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
     let mark = format!("{}-{}", run.session().id, std::process::id());
-    if args.kill_stragglers || args.timeout.is_some() {
+    if is_marked {
         command = command.env(RUN_VARIABLE, mark.clone());
     }
-    let stays = run.is_ephemeral() || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
     if !stays {
+        watcher::detach(watcher);
         // Nothing stays in between; the record is the command's now, and its descriptor keeps the session busy.
         return Ok(command.exec().map(|never| match never {})?);
     }
+    let (mode, timeout) = (LockMode::of(args.lock_shared), limit.timeout(args.timeout));
     let guard = command.guard();
     let (command, presence) = command.into_parts();
     let child = Child::from(command);
     let ended = match lock {
         None => {
             guard.check(false)?;
-            child.run(args.timeout)
+            child.run(timeout)
         }
         Some(name) => match ServiceClient::of(cx, run.state())? {
             Some(server) => {
-                let kept = keep_there(cx, run.state(), server, name, "run")?;
-                run_kept(cx, child, args.timeout, kept, || guard.check(true))
+                let kept = keep_there(cx, run.state(), server, (name, mode), "run")?;
+                run_kept(cx, child, timeout, kept, || guard.check(true))
             }
             None => {
                 let mut locks = run.state().locks()?;
-                let held = locks.hold(name, &holder(run.state(), "run")?)?;
+                let held = locks.hold(name, mode, &holder(run.state(), "run")?)?;
                 let ended = guard.check(true).map_err(Failure::from).and_then(|()| {
-                    child
-                        .env(TOKEN_VARIABLE, held.token.to_string())
-                        .inherit(held.descriptor())
-                        .run(args.timeout)
+                    child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(timeout)
                 });
                 locks.leave(held)?;
                 ended
@@ -170,11 +179,18 @@ fn execute_in(
     };
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {
-        let killed = sessile::session::end_marked(run.session(), &format!("{RUN_VARIABLE}={mark}"))?;
+        let killed = match is_marked {
+            true => end_marked(run.session(), &format!("{RUN_VARIABLE}={mark}"))?,
+            false => end_others(run.session())?,
+        };
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }
     drop(presence);
-    ended
+    // What the command left in the background keeps the session busy, and nobody else sees its end.
+    if !run.is_ephemeral() && run.session().room().is_busy() {
+        watcher::detach(limit.start_watcher());
+    }
+    limit.explain(ended, args.timeout)
 }
 
 /// Prepares a session of its own exactly like the one that would run, tells what it would be given, and removes it.

@@ -11,6 +11,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
 use crate::remote::refuse_namesake;
+use crate::watcher::{self, LifeLimit};
 
 /// Open a shell in a session
 ///
@@ -60,6 +61,9 @@ fn open(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &str) -> Outcome {
+    let limit = LifeLimit::of(run, request.session)?;
+    let stays = run.is_ephemeral() || limit.is_near();
+    let watcher = if stays { None } else { limit.start_watcher() };
     let prepared = run.prepare(request)?;
     let session = run.session();
     let label = if run.is_ephemeral() { "sessile" } else { session.label() };
@@ -74,12 +78,17 @@ fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &st
     for (name, value) in more {
         command = command.env(&name, value);
     }
-    if !run.is_ephemeral() {
+    if !stays {
+        watcher::detach(watcher);
         return Ok(command.exec().map(|never| match never {})?);
     }
     command.guard().check(false)?;
     let (command, presence) = command.into_parts();
-    let ended = Child::from(command).run(None);
+    let ended = Child::from(command).run(limit.timeout(None));
+    // What the shell left in the background ends with the session's life.
+    if matches!(ended, Err(Failure::TimedOut(_))) {
+        sessile::session::end_others(session)?;
+    }
     drop(presence);
-    ended
+    limit.explain(ended, None)
 }

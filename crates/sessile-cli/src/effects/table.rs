@@ -326,7 +326,7 @@ pub const TABLE: &[CommandEntry] = &[
         "the file given with --file; nothing without it",
         writing![SessionRequired, ConfirmationRequired, Declined],
     ),
-    CommandEntry::destructive("session gc", "the rooms of sessions that have expired", writing![]).ignoring_selection().idempotent()
+    CommandEntry::destructive("session gc", "the rooms of sessions that have expired; the systemd user units with --install-timer and --remove-timer", writing![]).ignoring_selection().idempotent()
         .tolerating_stale_session(),
     CommandEntry::write(
         "session import",

@@ -3,6 +3,7 @@
 use std::io;
 
 use sessile::error::{Diagnostic, RunError};
+use sessile::session::max_reached;
 use sessile::{App, Code, Error, Report, exit};
 
 use crate::error::{AgentError, CommandError, RequestError, ServiceError};
@@ -34,6 +35,13 @@ pub enum Failure {
     Remote(Box<Report>),
     /// Timeout of the command that was run.
     TimedOut(std::time::Duration),
+    /// A command was ended because its session reached its maximum lifetime.
+    MaxReached {
+        /// Name or id of the session.
+        session: String,
+        /// Maximum lifetime.
+        max_ms: i64,
+    },
 }
 
 /// Exit status if the command was found but could not be executed.
@@ -184,7 +192,7 @@ impl Failure {
             Failure::Interrupted => INTERRUPTED,
             Failure::Own(_) => OWN_FAILURE,
             Failure::Remote(report) => report.code.exit(),
-            Failure::TimedOut(_) => TIMED_OUT,
+            Failure::TimedOut(_) | Failure::MaxReached { .. } => TIMED_OUT,
             Failure::Library(_)
             | Failure::Command(_)
             | Failure::Request(_)
@@ -215,6 +223,10 @@ impl Failure {
                 Some(Report::new(code, format!("cannot write the output: {error}")))
             }
             Failure::Told(_) | Failure::Interrupted => None,
+            Failure::MaxReached { session, max_ms } => {
+                let message = format!("{}; the command was ended", max_reached(session, *max_ms));
+                Some(Report::new(Code::TimedOut, message))
+            }
             Failure::TimedOut(time) => {
                 let time = sessile::duration::short(*time);
                 Some(Report::new(

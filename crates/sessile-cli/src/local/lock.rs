@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sessile::State;
 use sessile::history::record;
-use sessile::lock::{LockHolder, LockName};
+use sessile::lock::{LockHolder, LockMode, LockName};
 
 use super::LocalBackend;
 use crate::error::{Failure, Outcome};
@@ -27,14 +27,20 @@ impl LocalBackend<'_> {
         Ok(self.cx.state.locks()?.view(name)?.map(LockView::from))
     }
 
-    pub(crate) fn acquire_lock(&self, name: &LockName, ttl: Duration) -> Result<LeaseView, Failure> {
+    pub(crate) fn acquire_lock(
+        &self,
+        name: &LockName,
+        mode: LockMode,
+        ttl: Duration,
+    ) -> Result<LeaseView, Failure> {
         let state = &self.cx.state;
         let holder = holder(state, "lock acquire")?;
         let mut locks = state.locks()?;
-        let token = locks.acquire(name, &holder, ttl)?;
+        let token = locks.acquire(name, mode, &holder, ttl)?;
         record(state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
-        let expires_at = locks.view(name)?.and_then(|lock| lock.expires_at);
-        Ok(LeaseView { name: name.to_string(), token, expires_at })
+        let lock = locks.view(name)?;
+        let expires_at = lock.and_then(|lock| lock.with_token(token)?.expires_at.clone());
+        Ok(LeaseView { name: name.to_string(), mode, token, expires_at })
     }
 
     pub(crate) fn renew_lock(
@@ -44,9 +50,11 @@ impl LocalBackend<'_> {
         ttl: Duration,
     ) -> Result<LeaseView, Failure> {
         let state = &self.cx.state;
-        let lock = state.locks()?.renew(name, token, ttl)?;
+        let mut locks = state.locks()?;
+        let lease = locks.renew(name, token, ttl)?;
+        let mode = locks.view(name)?.map_or(LockMode::Exclusive, |lock| lock.mode);
         record(state, "lock renew", &format!("{name} token {token}"), "release the lock instead")?;
-        Ok(LeaseView { name: name.to_string(), token, expires_at: lock.expires_at })
+        Ok(LeaseView { name: name.to_string(), mode, token, expires_at: lease.expires_at })
     }
 
     pub(crate) fn release_lock(&self, name: &LockName, token: i64) -> Outcome {
@@ -57,10 +65,10 @@ impl LocalBackend<'_> {
         Ok(())
     }
 
-    pub(crate) fn break_lock(&self, name: &LockName, lock: &LockView) -> Outcome {
+    pub(crate) fn break_lock(&self, name: &LockName, token: i64, holder: &LockHolder) -> Outcome {
         let state = &self.cx.state;
-        state.locks()?.break_lock(name, lock.token)?;
-        let subject = format!("{name} token {} of {}", lock.token, lock.holder().short());
+        state.locks()?.break_lock(name, token)?;
+        let subject = format!("{name} token {token} of {}", holder.short());
         record(state, "lock break", &subject, "the holder lost the lock; acquire it again")?;
         Ok(())
     }

@@ -9,7 +9,7 @@ use sessile::clock::Moment;
 use sessile::confirm::can_ask;
 use sessile::conversation::Conversation;
 use sessile::error::SessionError;
-use sessile::session::{EntryKind, Session, SessionName};
+use sessile::session::{EntryKind, Session, SessionName, StoppedSession};
 use sessile::settings::Layer;
 use sessile::text::quoted;
 use sessile::tool::{drift, tool_states};
@@ -137,11 +137,13 @@ impl LocalBackend<'_> {
         // Inside the session this process gets SIGTERM too, and must outlive it to finish the stop.
         let _registered =
             signal_hook::flag::register::<Arc<AtomicBool>>(signal_hook::consts::SIGTERM, Arc::default());
+        let StoppedSession { processes, locks } = state.stop_session("session stop", &session)?;
         let change = SessionStopView {
             id: session.id.to_string(),
             name: session.name.clone(),
             was_over: session.ended.is_some(),
-            ended_processes: state.stop_session("session stop", &session)?,
+            ended_processes: processes,
+            released_locks: locks,
         };
         Ok(ChangeReport { change, place: self.cx.place(None) })
     }

@@ -96,6 +96,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 LOCK,
                 takes("ttl", InputTarget::Flag("--ttl"), "default 10m"),
                 takes("wait", InputTarget::Flag("--lock-timeout"), "default 5s"),
+                takes("shared", InputTarget::Flag("--shared"), "beside other shared holders").switch(),
                 SESSION,
             ],
         )

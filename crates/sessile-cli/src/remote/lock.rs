@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sessile::duration::short;
 use sessile::error::LockError;
-use sessile::lock::{LockHolder, LockName};
+use sessile::lock::{LockHolder, LockMode, LockName};
 use sessile::{Code, Error};
 use sessile_wire::backoff::Backoff;
 use sessile_wire::service::{BusyPolicy, HeldLock, LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
@@ -29,7 +29,7 @@ impl ServiceClient {
     /// Waits for a lock and takes it for a time.
     pub(crate) fn take_lock(
         &self,
-        name: &LockName,
+        (name, mode): (&LockName, LockMode),
         holder: &LockHolder,
         ttl: Duration,
         timeout: Duration,
@@ -44,6 +44,7 @@ impl ServiceClient {
                 ttl_ms: Some(millis(ttl)),
                 wait_ms: Some(millis(wait)),
                 busy: BusyPolicy::Enqueue,
+                mode,
                 holder: Some(holder_line(holder)),
             };
             let request =
@@ -61,10 +62,14 @@ impl ServiceClient {
             }
             let left = timeout.saturating_sub(begun.elapsed());
             if left.is_zero() {
-                let holder = self.held_lock(name)?.map(|held| holder_of(&held).short());
-                return Err(
-                    LockError::Held { name: name.to_string(), holder, waited: begun.elapsed() }.into()
-                );
+                let held = self.held_lock(name)?.map(|held| holder_of(&held));
+                return Err(LockError::Held {
+                    name: name.to_string(),
+                    is_own: held.as_ref().is_some_and(|held| held.is_same_session(holder)),
+                    holder: held.map(|held| held.described_to(holder)),
+                    waited: begun.elapsed(),
+                }
+                .into());
             }
             if wait.is_zero() {
                 on_wait(self.held_lock(name)?.map(|held| holder_of(&held)));
@@ -109,11 +114,16 @@ impl Remote<'_> {
         Ok(self.server.held_lock(name)?.map(LockView::from))
     }
 
-    pub(crate) fn acquire_lock(&self, name: &LockName, ttl: Duration) -> Result<LeaseView, Failure> {
+    pub(crate) fn acquire_lock(
+        &self,
+        name: &LockName,
+        mode: LockMode,
+        ttl: Duration,
+    ) -> Result<LeaseView, Failure> {
         let state = &self.cx.state;
         let holder = holder(state, "lock acquire")?;
         let on_wait = |other: Option<LockHolder>| note_wait(self.cx, self.server.url(), name, other.as_ref());
-        let lock = self.server.take_lock(name, &holder, ttl, state.lock_timeout()?, &on_wait)?;
+        let lock = self.server.take_lock((name, mode), &holder, ttl, state.lock_timeout()?, &on_wait)?;
         Ok(lock.into())
     }
 }
@@ -152,13 +162,13 @@ impl LockKeeper {
     /// Waits for a lock and acquires it.
     pub(crate) fn acquire(
         server: ServiceClient,
-        name: &LockName,
+        (name, mode): (&LockName, LockMode),
         holder: &LockHolder,
         ttl: Duration,
         timeout: Duration,
         on_wait: &dyn Fn(Option<LockHolder>),
     ) -> Result<Self, Failure> {
-        let lock = server.take_lock(name, holder, ttl, timeout, on_wait)?;
+        let lock = server.take_lock((name, mode), holder, ttl, timeout, on_wait)?;
         let mut kept =
             LockKeeper { server, name: name.clone(), token: lock.ticket.token, ttl, until: Instant::now() };
         // The request may have waited: only a renewal tells when the lease began.

@@ -11,7 +11,7 @@ pub(super) fn holder_line(holder: &LockHolder) -> String {
 }
 
 /// Holder in such a line. Any other text is taken for the name of a user.
-pub(super) fn parse_holder(line: &str) -> LockHolder {
+pub(crate) fn parse_holder(line: &str) -> LockHolder {
     parsed(line).unwrap_or_else(|| LockHolder {
         user: line.to_owned(),
         host: String::new(),

@@ -32,7 +32,8 @@ mod values;
 
 pub(crate) use args::{KEY, ServerArgs, means_server, refuse_there};
 pub(crate) use client::{ServiceClient, checked_url};
-pub(crate) use lock::{LockKeeper, holder_of, note_wait};
+pub(crate) use lock::{LockKeeper, note_wait};
+pub(crate) use lock_holder::parse_holder;
 pub(crate) use login::PendingLogin;
 pub(crate) use message::reply;
 pub(crate) use session::{Remote, refuse_namesake};

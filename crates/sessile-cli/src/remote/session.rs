@@ -211,7 +211,8 @@ impl<'a> Remote<'a> {
         self.end(&session)?;
         let place = self.place(&session);
         let (id, name) = (session.id, session.name);
-        let change = SessionStopView { id, name, ended_processes: Vec::new(), was_over };
+        let change =
+            SessionStopView { id, name, ended_processes: Vec::new(), released_locks: Vec::new(), was_over };
         Ok(ChangeReport { change, place })
     }
 

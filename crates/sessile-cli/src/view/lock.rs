@@ -3,33 +3,45 @@
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use sessile::clock::rfc3339;
-use sessile::lock::{LockHolder, LockStatus};
+use sessile::lock::{LockHolder, LockMode, LockStatus};
 use sessile_wire::service::{HeldLock, ServiceLock};
 
-use crate::remote::holder_of;
+use crate::remote::parse_holder;
 
-/// A lock that is held.
+/// A lock that is held. Beside `holders` it has the fields of the first holder.
 #[derive(Debug, Serialize)]
 pub(crate) struct LockView {
     pub(crate) name: String,
+    mode: LockMode,
     pub(crate) token: i64,
     holder: HolderView,
     since: String,
     expires_at: Option<String>,
     waiting: i64,
+    holders: Vec<HoldView>,
+}
+
+/// Hold of one holder on a lock.
+#[derive(Clone, Debug, Serialize)]
+struct HoldView {
+    token: i64,
+    holder: HolderView,
+    since: String,
+    expires_at: Option<String>,
 }
 
 /// A lease on a lock.
 #[derive(Debug, Serialize)]
 pub(crate) struct LeaseView {
     pub(crate) name: String,
+    pub(crate) mode: LockMode,
     /// Fencing token.
     pub(crate) token: i64,
     pub(crate) expires_at: Option<String>,
 }
 
 /// Holder of a lock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct HolderView {
     holder: LockHolder,
     /// Whether a service reported the holder: of its process only the pid is known then.
@@ -68,57 +80,71 @@ impl RemoteProcess {
 
 impl From<LockStatus> for LockView {
     fn from(lock: LockStatus) -> Self {
-        LockView {
-            name: lock.name,
-            token: lock.token,
-            holder: HolderView { holder: lock.holder, is_remote: false },
-            since: lock.since,
-            expires_at: lock.expires_at,
-            waiting: i64::try_from(lock.waiting).unwrap_or(i64::MAX),
-        }
+        let holders = lock.holders.into_iter().map(|lease| HoldView {
+            token: lease.token,
+            holder: HolderView { holder: lease.holder, is_remote: false },
+            since: lease.since,
+            expires_at: lease.expires_at,
+        });
+        let waiting = i64::try_from(lock.waiting).unwrap_or(i64::MAX);
+        LockView::new(lock.name, lock.mode, holders.collect(), waiting)
     }
 }
 
 impl From<HeldLock> for LockView {
     fn from(held: HeldLock) -> Self {
-        let holder = HolderView { holder: holder_of(&held), is_remote: true };
-        let ServiceLock { name, ticket } = held.lock;
-        LockView {
-            name,
+        let HeldLock { lock: ServiceLock { name, mode, ticket }, waiting, holders } = held;
+        // A service that knows no shared locks has one holder for each.
+        let holders = if holders.is_empty() { vec![ticket] } else { holders };
+        let holders = holders.into_iter().map(|ticket| HoldView {
             token: ticket.token,
-            holder,
+            holder: HolderView { holder: parse_holder(&ticket.holder), is_remote: true },
             since: rfc3339(ticket.asked_ms),
             expires_at: Some(rfc3339(ticket.expires_ms)),
-            waiting: held.waiting,
-        }
+        });
+        LockView::new(name, mode, holders.collect(), waiting)
     }
 }
 
 impl From<ServiceLock> for LeaseView {
     fn from(lock: ServiceLock) -> Self {
-        let ServiceLock { name, ticket } = lock;
-        LeaseView { name, token: ticket.token, expires_at: Some(rfc3339(ticket.expires_ms)) }
+        let ServiceLock { name, mode, ticket } = lock;
+        LeaseView { name, mode, token: ticket.token, expires_at: Some(rfc3339(ticket.expires_ms)) }
     }
 }
 
 impl LockView {
     /// Columns of a table of locks.
-    pub(crate) const COLUMNS: [&str; 6] = ["LOCK", "TOKEN", "HOLDER", "SINCE", "UNTIL", "WAITING"];
+    pub(crate) const COLUMNS: [&str; 7] = ["LOCK", "MODE", "TOKEN", "HOLDER", "SINCE", "UNTIL", "WAITING"];
 
-    /// Cells of the columns.
-    pub(crate) fn cells(&self) -> [String; 6] {
-        [
-            self.name.clone(),
-            self.token.to_string(),
-            self.holder.holder.short(),
-            self.since.clone(),
-            self.expires_at.clone().unwrap_or_else(|| "its command ends".to_owned()),
-            self.waiting.to_string(),
-        ]
+    fn new(name: String, mode: LockMode, holders: Vec<HoldView>, waiting: i64) -> Self {
+        let first = holders.first().cloned().unwrap_or_else(|| HoldView {
+            token: 0,
+            holder: HolderView { holder: parse_holder(""), is_remote: true },
+            since: String::new(),
+            expires_at: None,
+        });
+        let HoldView { token, holder, since, expires_at } = first;
+        LockView { name, mode, token, holder, since, expires_at, waiting, holders }
     }
 
-    /// Holder of the lock.
-    pub(crate) fn holder(&self) -> &LockHolder {
-        &self.holder.holder
+    /// Cells of the columns, a row for each holder.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = [String; 7]> {
+        self.holders.iter().map(|hold| {
+            [
+                self.name.clone(),
+                self.mode.as_str().to_owned(),
+                hold.token.to_string(),
+                hold.holder.holder.short(),
+                hold.since.clone(),
+                hold.expires_at.clone().unwrap_or_else(|| "its command ends".to_owned()),
+                self.waiting.to_string(),
+            ]
+        })
+    }
+
+    /// Holder with a fencing token.
+    pub(crate) fn holder_with(&self, token: i64) -> Option<&LockHolder> {
+        self.holders.iter().find(|hold| hold.token == token).map(|hold| &hold.holder.holder)
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct SessionStopView {
     pub(crate) name: Option<String>,
     /// Pids of the processes that were ended.
     pub(crate) ended_processes: Vec<i32>,
+    /// Names of the locks that the session held.
+    pub(crate) released_locks: Vec<String>,
     /// Whether the session had ended before.
     pub(crate) was_over: bool,
 }

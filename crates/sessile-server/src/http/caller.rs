@@ -277,6 +277,11 @@ impl UserStore {
             {
                 self.feeds.touched(&self.user, session);
             }
+            // Other shared holders may come up beside it.
+            Touches::Asked(resource @ Resource::Lock { .. }) if matches!(done, ChangeOutcome::Ticket { ticket, .. } if ticket.token.is_some() && ticket.mode.is_shared()) =>
+            {
+                self.wakeups.notify_first(&self.user, resource.key());
+            }
             Touches::Asked(_) | Touches::Nothing => {}
         }
     }

@@ -23,7 +23,7 @@ use super::problem::ApiProblem;
 use super::queue::{self, LeaseRequest, unexpected};
 use super::response::replied;
 use super::routes::last_bodies;
-use crate::change::{Busy, ChangeOutcome, Refusal, StoreChange};
+use crate::change::{Busy, ChangeOutcome, LockMode, Refusal, StoreChange};
 use crate::ids::{FencingToken, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{AgentConversation, Resource};
@@ -88,6 +88,7 @@ impl Completion {
             resource: self.turn(),
             holder: self.caller.token().user.to_string(),
             busy: self.busy,
+            mode: LockMode::Exclusive,
             ttl_ms: self.ttl_ms(),
             wait_ms: self.wait_ms,
         };

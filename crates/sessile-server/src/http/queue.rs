@@ -16,6 +16,7 @@
 use std::time::Duration;
 
 use sessile_wire::backoff::Backoff;
+use sessile_wire::lock_mode::LockMode;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -37,6 +38,7 @@ pub(crate) struct LeaseRequest {
     pub(crate) resource: Resource,
     pub(crate) holder: String,
     pub(crate) busy: Busy,
+    pub(crate) mode: LockMode,
     pub(crate) ttl_ms: i64,
     pub(crate) wait_ms: i64,
 }
@@ -87,7 +89,7 @@ impl LeaseWait {
     }
 
     async fn held(&self, reply: &mut Reply) -> Result<Ticket, ApiProblem> {
-        let LeaseRequest { resource, holder, busy, ttl_ms, wait_ms } = &self.wanted;
+        let LeaseRequest { resource, holder, busy, mode, ttl_ms, wait_ms } = &self.wanted;
         let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
         let line = self.bound.wakeups().line(self.bound.user(), &resource.key());
         // The messages are read when it is held: what is answered to a key again would keep them all.
@@ -96,6 +98,7 @@ impl LeaseWait {
             holder: holder.clone(),
             claim: self.claim.clone(),
             busy: *busy,
+            mode: *mode,
             ttl_ms: *ttl_ms,
             wait_ms: *wait_ms,
             history: 0,

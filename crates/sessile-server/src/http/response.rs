@@ -50,7 +50,7 @@ impl From<EntryRecord> for StateEntry {
 
 /// Lease of a place that is held. A place that still waits is an error: clients get no answer before they hold it.
 pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, ApiProblem> {
-    let Ticket { place, token: Some(token), holder, asked_ms, expires_ms } = ticket else {
+    let Ticket { place, token: Some(token), holder, asked_ms, expires_ms, .. } = ticket else {
         return Err(unexpected(&ticket));
     };
     Ok(LeaseTicket { token: token.get(), place: place.get(), holder, asked_ms, expires_ms })
@@ -58,8 +58,11 @@ pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, ApiProblem> {
 
 /// Lock that is held, with its queue.
 pub(super) fn held_lock(lock: LockRecord) -> Result<HeldLock, ApiProblem> {
-    let LockRecord { name, ticket, waiting } = lock;
-    Ok(HeldLock { lock: ServiceLock { name, ticket: lease(ticket)? }, waiting })
+    let LockRecord { name, ticket, others, waiting } = lock;
+    let (mode, ticket) = (ticket.mode, lease(ticket)?);
+    let others = others.into_iter().map(lease);
+    let holders = std::iter::once(Ok(ticket.clone())).chain(others).collect::<Result<_, _>>()?;
+    Ok(HeldLock { lock: ServiceLock { name, mode, ticket }, waiting, holders })
 }
 
 /// Numbers of the messages that a change appended.

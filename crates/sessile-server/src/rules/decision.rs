@@ -152,9 +152,9 @@ impl<'c> Decider<'c> {
             StoreChange::SetEntry { key, value, if_revision, .. } => {
                 self.set_entry(key, value.as_ref(), *if_revision)
             }
-            StoreChange::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, history } => {
+            StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms, history } => {
                 let session = self.session_of(resource)?;
-                let ticket = self.queue.ask(holder, claim, *busy, (*ttl_ms, *wait_ms))?;
+                let ticket = self.queue.ask(holder, claim, (*busy, *mode), (*ttl_ms, *wait_ms))?;
                 let is_acquired = ticket.token.is_some();
                 Ok(self.placed(session, WaitOutcome { ticket, is_acquired }, *history))
             }

@@ -10,6 +10,8 @@ mod decision;
 pub(crate) mod idempotency;
 mod messages;
 mod queue;
+#[cfg(test)]
+mod queue_properties;
 mod sessions;
 mod snapshot;
 #[cfg(test)]

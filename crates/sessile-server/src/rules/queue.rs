@@ -1,7 +1,12 @@
-//! Queues: one place is held at a time, the others wait in order.
+//! Queues: one exclusive place or any number of shared ones are held at a time, the others wait in order.
+//!
+//! A shared place waits for every exclusive one before it, held or waiting, so that a stream of shared requests starves
+//! no exclusive one. Turns are exclusive.
 //!
 //! A place whose time is over is removed by the next change of its queue. A waiting place of a process whose heartbeat is
 //! overdue is skipped, and kept for a client that asks for it again.
+
+use sessile_wire::lock_mode::LockMode;
 
 use super::write::Write;
 use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
@@ -25,8 +30,8 @@ pub(crate) struct QueuePlace {
 pub(crate) struct QueueSnapshot {
     /// The next number: positions and fencing tokens are taken from it, so that neither is used twice.
     pub(crate) next: i64,
-    /// The places that the change depends on. The held one, the expired ones and the first two whose process is alive are
-    /// always among them.
+    /// The places that the change depends on. The held ones, the expired ones, and of those whose process is alive the first
+    /// two and the first two exclusive ones are always among them.
     pub(crate) places: Vec<QueuePlace>,
 }
 
@@ -76,35 +81,36 @@ impl QueueState {
         }
     }
 
-    /// Asks for a place, and acquires it if nobody else is there.
+    /// Asks for a place, and acquires it if no other excludes it.
     pub(super) fn ask(
         &mut self,
         holder: &str,
         claim: &str,
-        busy: Busy,
+        (busy, mode): (Busy, LockMode),
         (ttl_ms, wait_ms): (i64, i64),
     ) -> Outcome {
         self.sweep();
-        let first = self.first().map(|first| first.ticket.clone());
-        match (self.holder(), busy) {
-            (Some(held), Busy::Reject) => return Err(held_by(held)),
-            (None, Busy::Reject) => {
-                if let Some(waiting) = &first {
-                    return Err(held_by(&Ticket { expires_ms: self.now + COMES_UP_MS, ..waiting.clone() }));
-                }
+        let blocker = self.blocker(Position::new(i64::MAX), mode).map(|place| place.ticket.clone());
+        match (&blocker, busy) {
+            (Some(held), Busy::Reject) if held.token.is_some() => return Err(held_by(held)),
+            (Some(waiting), Busy::Reject) => {
+                return Err(held_by(&Ticket { expires_ms: self.now + COMES_UP_MS, ..waiting.clone() }));
             }
-            (Some(held), Busy::Interrupt) => {
-                let position = held.place;
-                self.remove(position);
+            (_, Busy::Interrupt) => {
+                let excluded = self.held().filter(|held| held.mode.conflicts_with(mode));
+                for position in excluded.map(|held| held.place).collect::<Vec<_>>() {
+                    self.remove(position);
+                }
             }
             _ => {}
         }
-        let is_first = busy == Busy::Interrupt || first.is_none();
+        let is_first = busy == Busy::Interrupt || blocker.is_none();
         let position = Position::new(self.take_number());
         let ticket = Ticket {
             place: position,
             token: None,
             holder: holder.to_owned(),
+            mode,
             asked_ms: self.now,
             expires_ms: self.waiting_expiry(wait_ms),
         };
@@ -145,10 +151,7 @@ impl QueueState {
         let is_mine = |place: &&QueuePlace| place.ticket.place == position && place.claim == claim;
         let place = self.places.iter().find(is_mine).ok_or(Refusal::PlaceLost { place: Some(position) })?;
         let ticket = place.ticket.clone();
-        if ticket.token.is_none()
-            && self.holder().is_none()
-            && self.first().is_some_and(|first| first.ticket.place == position)
-        {
+        if ticket.token.is_none() && place.is_present && self.blocker(position, ticket.mode).is_none() {
             return Ok(WaitOutcome { ticket: self.acquire(position, ttl_ms)?, is_acquired: true });
         }
         Ok(WaitOutcome { ticket, is_acquired: false })
@@ -192,32 +195,39 @@ impl QueueState {
     /// Position of the place that is held with a token.
     pub(super) fn held_with(&mut self, token: FencingToken) -> Result<Position, Refusal> {
         self.sweep();
-        let held = self.holder().filter(|held| held.token == Some(token));
+        let held = self.held().find(|held| held.token == Some(token));
         held.map(|held| held.place).ok_or(Refusal::Lost { token })
     }
 
-    /// The held place.
-    pub(super) fn holder(&self) -> Option<&Ticket> {
+    /// The held places.
+    fn held(&self) -> impl Iterator<Item = &Ticket> {
         let is_held =
             |place: &&QueuePlace| place.ticket.token.is_some() && place.ticket.expires_ms > self.now;
-        self.places.iter().find(is_held).map(|place| &place.ticket)
+        self.places.iter().filter(is_held).map(|place| &place.ticket)
     }
 
-    /// Refuses if the place is held.
+    /// Refuses if a place is held.
     pub(super) fn check_free(&self) -> Result<(), Refusal> {
-        self.holder().map_or(Ok(()), |held| Err(held_by(held)))
+        self.held().next().map_or(Ok(()), |held| Err(held_by(held)))
     }
 
-    /// Position that can be acquired now, if a client waits there.
+    /// First position that can be acquired now, if a client waits there. None behind it can be acquired before it.
     pub(crate) fn next_to_acquire(&self) -> Option<Position> {
-        self.first().filter(|first| first.ticket.token.is_none()).map(|first| first.ticket.place)
+        let waits = |place: &&QueuePlace| {
+            place.ticket.token.is_none() && place.is_present && place.ticket.expires_ms > self.now
+        };
+        let first = self.places.iter().filter(waits).min_by_key(|place| place.ticket.place)?;
+        let Ticket { place, mode, .. } = first.ticket;
+        self.blocker(place, mode).is_none().then_some(place)
     }
 
     /// Whether a place is removed, held or next: whether its client has no reason to wait any longer.
     pub(crate) fn is_due(&self, position: Position) -> bool {
         let place = self.places.iter().find(|place| place.ticket.place == position);
-        let is_waiting = place.is_some_and(|place| place.ticket.token.is_none());
-        !is_waiting || self.next_to_acquire() == Some(position)
+        match place.map(|place| &place.ticket) {
+            Some(Ticket { token: None, mode, .. }) => self.blocker(position, *mode).is_none(),
+            _ => true,
+        }
     }
 
     /// Adds what the change of the queue writes.
@@ -240,12 +250,16 @@ impl QueueState {
         }
     }
 
-    /// The held place, or else the first waiting one whose process is alive.
-    fn first(&self) -> Option<&QueuePlace> {
-        let counts = |place: &&QueuePlace| {
-            place.ticket.expires_ms > self.now && (place.ticket.token.is_some() || place.is_present)
+    /// The first place that excludes one at a position: a held one, or else a waiting one before it whose process is alive.
+    fn blocker(&self, position: Position, mode: LockMode) -> Option<&QueuePlace> {
+        let blocks = |place: &&QueuePlace| {
+            let QueuePlace { ticket, is_present, .. } = place;
+            ticket.mode.conflicts_with(mode)
+                && ticket.expires_ms > self.now
+                && ticket.place != position
+                && (ticket.token.is_some() || (*is_present && ticket.place < position))
         };
-        let places = self.places.iter().filter(counts);
+        let places = self.places.iter().filter(blocks);
         places.min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
     }
 

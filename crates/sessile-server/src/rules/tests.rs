@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use sessile_wire::lock_mode::LockMode;
 
 use super::write::EventKind;
 use super::{
@@ -65,7 +66,8 @@ fn expired() -> LoadedSession {
 
 fn place(position: i64, held: Option<i64>, expires_ms: i64) -> QueuePlace {
     let (place, token) = (at(position), held.map(token));
-    let ticket = Ticket { place, token, holder: format!("h{position}"), asked_ms: 0, expires_ms };
+    let holder = format!("h{position}");
+    let ticket = Ticket { place, token, holder, mode: LockMode::Exclusive, asked_ms: 0, expires_ms };
     QueuePlace { ticket, process: HERE.to_owned(), claim: format!("c{position}"), is_present: true }
 }
 
@@ -86,8 +88,12 @@ fn turn() -> Resource {
 }
 
 fn ask(resource: Resource, busy: Busy) -> StoreChange {
+    ask_in(resource, busy, LockMode::Exclusive)
+}
+
+fn ask_in(resource: Resource, busy: Busy, mode: LockMode) -> StoreChange {
     let (holder, claim) = ("me".to_owned(), "mine".to_owned());
-    StoreChange::Ask { resource, holder, claim, busy, ttl_ms: 60, wait_ms: 30, history: 2 }
+    StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms: 60, wait_ms: 30, history: 2 }
 }
 
 fn append(if_last: Option<i64>) -> StoreChange {

@@ -140,8 +140,9 @@ fn locked(name: String, places: Vec<LockPlace>, now: i64) -> Option<LockRecord> 
     let is_current = |place: &&LockPlace| place.ticket.expires_ms > now;
     let waits = |place: &&LockPlace| place.has_process && place.ticket.token.is_none();
     let waiting = rows(places.iter().filter(is_current).filter(waits).count());
-    let held = places.into_iter().find(|place| place.ticket.token.is_some() && is_current(&place))?;
-    Some(LockRecord { name, ticket: held.ticket, waiting })
+    let is_held = |place: &LockPlace| place.ticket.token.is_some() && is_current(&place);
+    let mut held = places.into_iter().filter(is_held).map(|place| place.ticket);
+    Some(LockRecord { name, ticket: held.next()?, others: held.collect(), waiting })
 }
 
 fn rows(count: usize) -> i64 {

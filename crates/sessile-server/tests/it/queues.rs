@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sessile_server::change::{Busy, ChangeOutcome, PRESENT_MS, Refusal, StoreChange};
+use sessile_server::change::{Busy, ChangeOutcome, LockMode, PRESENT_MS, Refusal, StoreChange};
 use sessile_server::model::Resource;
 use sessile_server::query::{Query, QueryAnswer};
 
@@ -22,6 +22,7 @@ with_every_store! {
     waiter_of_a_live_process_is_not_skipped
     place_belongs_to_the_last_claim
     lock_excludes_within_a_user_only
+    shared_lock_admits_readers_and_starves_no_writer
 }
 
 async fn turn_has_one_holder_and_ordered_waiters(store: &Throwaway) {
@@ -52,6 +53,41 @@ async fn turn_has_one_holder_and_ordered_waiters(store: &Throwaway) {
     assert!(third.token > second.token);
     user.commit(&session.id, third.token.unwrap(), &[]).await.unwrap();
     assert_eq!(user.texts(&session.id).await, ["one", "two"]);
+}
+
+async fn shared_lock_admits_readers_and_starves_no_writer(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let lock = lock("schema");
+    let ask = async |mode| ticket(user.ask_in(&lock, Busy::Enqueue, mode, 60_000).await);
+    let first = ask(LockMode::Shared).await;
+    let second = ask(LockMode::Shared).await;
+    assert!(first.token.is_some() && second.token > first.token, "readers share it, each with a token");
+    let writer = ask(LockMode::Exclusive).await;
+    let late = [ask(LockMode::Shared).await, ask(LockMode::Shared).await];
+    assert!(
+        writer.token.is_none() && late.iter().all(|late| late.token.is_none()),
+        "a writer waits before them"
+    );
+    let rejected = user.ask_in(&lock, Busy::Reject, LockMode::Shared, 60_000).await;
+    assert!(matches!(rejected, Err(Refusal::Held { .. })), "{rejected:?}");
+    let Ok(QueryAnswer::Locks(page)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
+        panic!()
+    };
+    let listed = &page.items[0];
+    assert_eq!((listed.ticket.place, listed.others.len(), listed.waiting), (first.place, 1, 3));
+    assert_eq!(listed.ticket.mode, LockMode::Shared);
+    user.change(StoreChange::Release { resource: lock.clone(), token: second.token.unwrap() }).await.unwrap();
+    assert_eq!(ticket(user.wait_for(&lock, writer.place, 1000).await).token, None, "a reader is left");
+    user.change(StoreChange::Release { resource: lock.clone(), token: first.token.unwrap() }).await.unwrap();
+    for late in &late {
+        assert_eq!(ticket(user.wait_for(&lock, late.place, 1000).await).token, None, "the writer is next");
+    }
+    let writer = ticket(user.wait_for(&lock, writer.place, 60_000).await);
+    assert!(writer.token > second.token);
+    user.change(StoreChange::Release { resource: lock.clone(), token: writer.token.unwrap() }).await.unwrap();
+    for late in late.iter().rev() {
+        assert!(ticket(user.wait_for(&lock, late.place, 60_000).await).token > writer.token);
+    }
 }
 
 async fn lost_turn_commits_nothing(store: &Throwaway) {

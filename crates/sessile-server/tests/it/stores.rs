@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sessile_server::change::{Busy, ChangeOutcome, Refusal, StoreChange};
+use sessile_server::change::{Busy, ChangeOutcome, LockMode, Refusal, StoreChange};
 use sessile_server::ids::{FencingToken, Position, SessionId, UserName};
 use sessile_server::model::{MessageRecord, Resource, SessionRecord, Ticket};
 use sessile_server::query::{Query, QueryAnswer};
@@ -274,6 +274,19 @@ impl User {
         self.change(asking(resource, CLAIM, busy, ttl_ms)).await
     }
 
+    pub(crate) async fn ask_in(
+        &self,
+        resource: &Resource,
+        busy: Busy,
+        mode: LockMode,
+        ttl_ms: i64,
+    ) -> Outcome {
+        let (resource, holder, claim) = (resource.clone(), "test".to_owned(), CLAIM.to_owned());
+        let wait_ms = 60_000;
+        self.change(StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms, history: 0 })
+            .await
+    }
+
     pub(crate) async fn wait_for(&self, resource: &Resource, place: Position, ttl_ms: i64) -> Outcome {
         let (resource, claim) = (resource.clone(), CLAIM.to_owned());
         self.change(StoreChange::Wait { resource, place, claim, ttl_ms, history: 100 }).await
@@ -298,7 +311,8 @@ impl User {
 
 pub(crate) fn asking(resource: &Resource, claim: &str, busy: Busy, ttl_ms: i64) -> StoreChange {
     let (resource, holder, claim) = (resource.clone(), "test".to_owned(), claim.to_owned());
-    StoreChange::Ask { resource, holder, claim, busy, ttl_ms, wait_ms: 60_000, history: 100 }
+    let mode = LockMode::Exclusive;
+    StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms: 60_000, history: 100 }
 }
 
 pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> StoreChange {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::{DEFAULT_TTL_MS, DEFAULT_WAIT_MS, MAX_HOLDER, MAX_TTL_MS, MAX_WAIT_MS};
 use super::page::cursor_page;
 use super::queue::{BusyPolicy, LeaseTicket};
+use crate::lock_mode::LockMode;
 
 /// A lock to acquire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,10 @@ pub struct TakeLockRequest {
     /// Behaviour if somebody has the lock: wait in the queue, fail, or take it over.
     #[serde(default)]
     pub busy: BusyPolicy,
+    /// Mode of the lock: `shared` holders exclude exclusive ones only. A shared request waits behind an exclusive one that
+    /// came before it.
+    #[serde(default)]
+    pub mode: LockMode,
     /// Name that the holder gives itself; by default the user's name.
     #[schemars(length(min = 1, max = MAX_HOLDER))]
     pub holder: Option<String>,
@@ -42,12 +47,15 @@ pub struct RenewLockRequest {
 pub struct ServiceLock {
     /// Name of the lock.
     pub name: String,
+    /// Mode in which it is held.
+    #[serde(default)]
+    pub mode: LockMode,
     /// Lease on the lock.
     #[serde(flatten)]
     pub ticket: LeaseTicket,
 }
 
-/// A lock that is held, with the length of its queue.
+/// A lock that is held, with its holders and the length of its queue. The fields of the lease are those of the first holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldLock {
     /// The lock.
@@ -55,6 +63,9 @@ pub struct HeldLock {
     pub lock: ServiceLock,
     /// Number of waiters.
     pub waiting: i64,
+    /// Leases of all holders, in the order of the queue; one if the lock is exclusive.
+    #[serde(default)]
+    pub holders: Vec<LeaseTicket>,
 }
 
 cursor_page! {

@@ -33,6 +33,7 @@ pub use page::CursorPage;
 pub use problem::{ProblemDetails, ProblemReason};
 pub use queue::{BusyPolicy, LeaseTicket};
 pub use schema::AnyValue;
+pub(crate) use schema::plain_enum;
 pub use sessions::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
 pub use state::{StateEntry, StatePage};
 pub use turns::{BeginTurnRequest, BeginTurnResponse, CommitTurnRequest, RenewTurnRequest};

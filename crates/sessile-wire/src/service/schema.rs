@@ -22,7 +22,7 @@ impl JsonSchema for AnyValue {
 }
 
 /// Turns the schema of a documented unit enum, a list of constants, into a plain `enum`, which more tools understand.
-pub(super) fn plain_enum(schema: &mut Schema) {
+pub(crate) fn plain_enum(schema: &mut Schema) {
     let Some(Value::Array(variants)) = schema.remove("oneOf") else { return };
     let names: Vec<&Value> = variants.iter().filter_map(|variant| variant.get("const")).collect();
     schema.insert("type".to_owned(), json!("string"));

@@ -22,6 +22,8 @@ pub enum LockError {
         name: String,
         /// By whom.
         holder: Option<String>,
+        /// Whether the holder works in the session of the waiter, or started the waiter.
+        is_own: bool,
         /// How long this process waited.
         waited: Duration,
     },
@@ -55,6 +57,11 @@ impl Diagnostic for LockError {
     fn hint(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
+            Self::Held { name: lock, is_own: true, .. } => {
+                format!(
+                    "the lock is already held here: renew or release it with its token: {name} lock renew {lock} --token N"
+                )
+            }
             Self::Held { .. } => {
                 format!("wait longer with --lock-timeout, or look: {name} lock list")
             }

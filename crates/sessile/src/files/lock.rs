@@ -1,4 +1,4 @@
-//! Waiting for a lock: tried first, then told to the user, then waited for, then given up with the holder's name.
+//! LockWait for a lock: tried first, then told to the user, then waited for, then given up with the holder's name.
 //!
 //! The wait itself is the kernel's queue, entered by a thread of its own, with no polling, so that the next one
 //! starts at once. A newcomer may still overtake whoever is just being woken. So the time-out is for a holder that
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, FileError, FileLockHolder, Result};
 
 /// How long a lock is waited for in silence.
-const SILENCE: Duration = Duration::from_millis(300);
+pub(crate) const SILENCE: Duration = Duration::from_millis(300);
 
 /// How often a lock is tried where the system refuses a thread that would wait for it.
 const POLL: Duration = Duration::from_millis(20);
@@ -36,6 +36,19 @@ pub struct LockWait<'a> {
     pub holder: Option<FileLockHolder>,
     /// How much longer this process will wait.
     pub remaining: Duration,
+    /// Place in the queue of a named lock, and its holder.
+    pub line: Option<LinePosition>,
+}
+
+/// Place of a waiter in the queue of a named lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinePosition {
+    /// Name of the lock.
+    pub name: String,
+    /// Number of the waiter: 1 is next.
+    pub position: usize,
+    /// First holder in one line, if the lock is held at this moment.
+    pub holder: Option<String>,
 }
 
 /// How locks are taken: how long to wait, and whom to tell.
@@ -74,6 +87,11 @@ impl Locker {
     /// How long it waits for one holder.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Tells the user about a wait.
+    pub(crate) fn report(&self, waiting: &LockWait<'_>) {
+        (self.on_wait)(waiting);
     }
 
     /// How long it waits while the lock changes hands.
@@ -227,7 +245,7 @@ impl<'a> Wait<'a> {
             let (path, holder, remaining) = (self.path, self.seen.clone(), self.left());
             let holder_pid = holder.as_ref().map(|holder| holder.pid);
             tracing::info!(path = %path.display(), holder_pid, ?remaining, "waiting for lock");
-            (self.locker.on_wait)(&LockWait { path, holder, remaining });
+            self.locker.report(&LockWait { path, holder, remaining, line: None });
         }
         !self.left().is_zero() && self.begun.elapsed() < self.locker.longest()
     }

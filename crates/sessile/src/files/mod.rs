@@ -24,7 +24,7 @@ mod read;
 pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 pub use filesystem::network_file_system;
-pub use lock::{LockWait, Locker};
+pub use lock::{LinePosition, LockWait, Locker};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
@@ -36,6 +36,6 @@ pub use ownership::{check_trusted, check_trusted_database};
 pub(crate) use provenance_mark::{MARK, check_marked, check_marked_state, is_marked, make_file, mark_file};
 pub use read::{LIMIT, read, resolve_links};
 
-pub(crate) use lock::{Wait, find_writer, open_lock_file};
+pub(crate) use lock::{SILENCE, Wait, find_writer, open_lock_file};
 pub(crate) use project_dir::{ProjectDir, is_own};
 pub(crate) use read::{read_checked, read_up_to, require_file};

@@ -89,7 +89,10 @@ pub const COMMANDS: &[RecordedCommand] = &[
     not_recorded("serve restore", SERVICE),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
     not_recorded("session export", ONLY_A_FILE),
-    not_recorded("session gc", "it ends only what has expired already"),
+    not_recorded(
+        "session gc",
+        "it ends only what has expired already; --remove-timer removes what --install-timer wrote",
+    ),
     no("session import", "what works in a session must not lose it; stop it by its id"),
     yes("session rename", "the session has its old name again, if that is still free"),
     no("session start", "what works in a session must not lose it; stop it by its id"),

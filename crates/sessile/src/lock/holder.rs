@@ -1,6 +1,7 @@
 //! Who holds or waits for a lock.
 
 use serde::{Deserialize, Serialize};
+use sessile_wire::lock_mode::LockMode;
 
 use crate::process::ProcessId;
 use crate::world::World;
@@ -40,13 +41,56 @@ impl LockHolder {
         format!("{}@{}{process}{session}", self.user, self.host)
     }
 
+    /// Whether two holders work in the same session.
+    pub fn is_same_session(&self, other: &LockHolder) -> bool {
+        self.session.is_some() && self.session == other.session
+    }
+
+    /// In one line, for somebody who waits.
+    pub fn described_to(&self, waiter: &LockHolder) -> String {
+        let line = self.short();
+        if self.is_same_session(waiter) { format!("this session ({line})") } else { line }
+    }
+
+    /// Whether the holder is known to be stopped by a signal or a debugger.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.process
+            .as_ref()
+            .is_some_and(|process| crate::process::is_stopped(process.pid) && process.is_alive())
+    }
+}
+
+/// Holder and mode of a ticket, as the store has them.
+///
+/// The mode is part of the holder's JSON and has no column: a column would cost every command that opens the store. A
+/// program that does not know the mode takes a shared ticket for an exclusive one, which is safe.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredHolder {
+    #[serde(flatten)]
+    pub(super) holder: LockHolder,
+    #[serde(default, skip_serializing_if = "is_exclusive")]
+    pub(super) mode: LockMode,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_exclusive(mode: &LockMode) -> bool {
+    !mode.is_shared()
+}
+
+impl StoredHolder {
     pub(super) fn of_json(text: &str) -> Self {
-        serde_json::from_str(text).unwrap_or_else(|_| LockHolder {
+        let nobody = || LockHolder {
             user: String::new(),
             host: String::new(),
             process: None,
             session: None,
             purpose: String::new(),
-        })
+        };
+        serde_json::from_str(text)
+            .unwrap_or_else(|_| StoredHolder { holder: nobody(), mode: LockMode::Exclusive })
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 }

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::clock::rfc3339;
 use crate::error::{Error, LockError, Result, UsageError};
-use crate::lock::{HeldTicket, LockHolder, TicketQueue};
+use crate::lock::holder::StoredHolder;
+use crate::lock::{HeldTicket, LockHolder, LockMode, TicketQueue};
 use crate::state::State;
-use crate::store::{Store, TicketRow};
+use crate::store::{LOCK_PREFIX, Store, TicketRow};
 
 /// The longest lease.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -41,21 +42,37 @@ impl fmt::Display for LockName {
     }
 }
 
-/// A lock that someone has.
+/// A lock that is held.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockStatus {
-    /// Its name.
+    /// Name of the lock.
     pub name: String,
-    /// The fencing token; it also names the holder to `break`.
-    pub token: i64,
-    /// Who has it.
-    pub holder: LockHolder,
-    /// Since when.
-    pub since: String,
-    /// Until when, for a lease.
-    pub expires_at: Option<String>,
-    /// How many wait for it.
+    /// Mode in which it is held.
+    pub mode: LockMode,
+    /// Holders, in the order of their tokens; one if the lock is exclusive.
+    pub holders: Vec<LockLease>,
+    /// Number of waiters.
     pub waiting: usize,
+}
+
+/// Hold of one holder on a lock.
+#[derive(Clone, Debug, Serialize)]
+pub struct LockLease {
+    /// Fencing token; it also names the holder to `break`.
+    pub token: i64,
+    /// Holder of the lock.
+    pub holder: LockHolder,
+    /// Time of the acquisition.
+    pub since: String,
+    /// Expiry of a lease; none while a command holds the lock.
+    pub expires_at: Option<String>,
+}
+
+impl LockStatus {
+    /// The hold with a fencing token.
+    pub fn with_token(&self, token: i64) -> Option<&LockLease> {
+        self.holders.iter().find(|lease| lease.token == token)
+    }
 }
 
 /// The named locks of a state directory.
@@ -64,8 +81,6 @@ pub struct Locks {
     queue: TicketQueue,
 }
 
-const PREFIX: &str = "lock:";
-
 impl Locks {
     fn of(state: &State, store: Store) -> Result<Self> {
         let queue = TicketQueue::new(state.dirs().state()?, state.world().clone(), state.locker()?);
@@ -73,8 +88,8 @@ impl Locks {
     }
 
     /// Waits for a lock and holds it while this process has the result.
-    pub fn hold(&mut self, name: &LockName, holder: &LockHolder) -> Result<HeldTicket> {
-        self.queue.wait(&mut self.store, &resource(name), holder)
+    pub fn hold(&mut self, name: &LockName, mode: LockMode, holder: &LockHolder) -> Result<HeldTicket> {
+        self.queue.wait(&mut self.store, &resource(name), holder, mode)
     }
 
     /// Gives a held lock back.
@@ -88,21 +103,28 @@ impl Locks {
     }
 
     /// Waits for a lock and takes it for a time; returns the fencing token.
-    pub fn acquire(&mut self, name: &LockName, holder: &LockHolder, time: Duration) -> Result<i64> {
+    pub fn acquire(
+        &mut self,
+        name: &LockName,
+        mode: LockMode,
+        holder: &LockHolder,
+        time: Duration,
+    ) -> Result<i64> {
         check_time(time)?;
-        let held = self.hold(name, holder)?;
+        let held = self.hold(name, mode, holder)?;
         self.queue.lease(&mut self.store, held, time)
     }
 
     /// Begins the time of a lease anew.
-    pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockStatus> {
+    pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockLease> {
         check_time(time)?;
         self.owned(name, token)?;
         let end = self.queue.lease_end(time);
         if !self.store.hold_ticket(token, 0, Some(&end))? {
             return Err(LockError::Lost(token).into());
         }
-        self.view(name)?.ok_or(Error::Lock(LockError::Lost(token)))
+        let renewed = self.view(name)?.and_then(|lock| lock.with_token(token).cloned());
+        renewed.ok_or(Error::Lock(LockError::Lost(token)))
     }
 
     /// Gives a lease back.
@@ -111,45 +133,62 @@ impl Locks {
         if self.store.drop_ticket(token)? { Ok(()) } else { Err(LockError::Lost(token).into()) }
     }
 
-    /// Takes a lock away from its holder, who must be named by the token, so that nobody breaks a lock that has
-    /// changed hands in the meantime.
-    pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockStatus> {
-        let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
-        if view.token != token {
-            return Err(
-                LockError::OtherHolder { name: name.to_string(), asked: token, found: view.token }.into()
-            );
-        }
-        self.store.drop_ticket(token)?;
-        Ok(view)
+    /// Names of the locks that a session holds.
+    pub fn held_in(&self, session: &str) -> Result<Vec<String>> {
+        let is_in = |lease: &LockLease| lease.holder.session.as_deref() == Some(session);
+        let held = self.list()?.into_iter().filter(|lock| lock.holders.iter().any(is_in));
+        Ok(held.map(|lock| lock.name).collect())
     }
 
-    /// The locks that someone has, in the order of their names.
+    /// Takes a lock away from one of its holders, who must be named by the token, so that nobody breaks a lock that has
+    /// changed hands in the meantime.
+    pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockLease> {
+        let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
+        let Some(lease) = view.with_token(token) else {
+            let found = view.holders.first().map_or(0, |lease| lease.token);
+            return Err(LockError::OtherHolder { name: name.to_string(), asked: token, found }.into());
+        };
+        self.store.drop_ticket(token)?;
+        Ok(lease.clone())
+    }
+
+    /// The locks that are held, in the order of their names.
     pub fn list(&self) -> Result<Vec<LockStatus>> {
         let mut views: Vec<LockStatus> = Vec::new();
-        for ticket in self.store.tickets(PREFIX)?.into_iter().filter(|ticket| self.queue.is_alive(ticket)) {
-            let name = ticket.resource.trim_start_matches(PREFIX).to_owned();
-            match views.last_mut() {
-                Some(view) if view.name == name => view.waiting += 1,
-                _ => views.push(view_of(&ticket, name)),
+        for ticket in
+            self.store.tickets(LOCK_PREFIX)?.into_iter().filter(|ticket| self.queue.is_alive(ticket))
+        {
+            let name = lock_of(&ticket.resource);
+            if views.last().is_none_or(|view| view.name != name) {
+                views.push(LockStatus { name, mode: LockMode::Exclusive, holders: Vec::new(), waiting: 0 });
+            }
+            let Some(view) = views.last_mut() else { continue };
+            if ticket.held_ms.is_some() {
+                let StoredHolder { holder, mode } = StoredHolder::of_json(&ticket.holder);
+                view.mode = mode;
+                view.holders.push(lease_of(&ticket, holder));
+            } else {
+                view.waiting += 1;
             }
         }
+        views.retain(|view| !view.holders.is_empty());
         Ok(views)
     }
 
-    /// One lock, if someone has it.
+    /// One lock, if it is held.
     pub fn view(&self, name: &LockName) -> Result<Option<LockStatus>> {
         Ok(self.list()?.into_iter().find(|view| view.name == name.as_str()))
     }
 
     fn owned(&self, name: &LockName, token: i64) -> Result<()> {
-        match self.view(name)? {
-            Some(view) if view.token == token && view.expires_at.is_some() => Ok(()),
-            Some(view) if view.token == token => {
+        let view = self.view(name)?;
+        match view.as_ref().and_then(|view| view.with_token(token)) {
+            Some(lease) if lease.expires_at.is_some() => Ok(()),
+            Some(_) => {
                 Err(UsageError::Arguments("the lock is held by a running command, not by a lease".into())
                     .into())
             }
-            _ => Err(LockError::Lost(token).into()),
+            None => Err(LockError::Lost(token).into()),
         }
     }
 }
@@ -167,7 +206,7 @@ impl State {
 }
 
 fn resource(name: &LockName) -> String {
-    format!("{PREFIX}{name}")
+    format!("{LOCK_PREFIX}{name}")
 }
 
 fn check_time(time: Duration) -> Result<()> {
@@ -182,13 +221,15 @@ fn check_time(time: Duration) -> Result<()> {
     Ok(())
 }
 
-fn view_of(ticket: &TicketRow, name: String) -> LockStatus {
-    LockStatus {
-        name,
+fn lock_of(resource: &str) -> String {
+    resource.strip_prefix(LOCK_PREFIX).unwrap_or(resource).to_owned()
+}
+
+fn lease_of(ticket: &TicketRow, holder: LockHolder) -> LockLease {
+    LockLease {
         token: ticket.token,
-        holder: LockHolder::of_json(&ticket.holder),
+        holder,
         since: rfc3339(ticket.held_ms.unwrap_or(ticket.asked_ms)),
         expires_at: ticket.expires_ms.map(rfc3339),
-        waiting: 0,
     }
 }

@@ -1,20 +1,27 @@
 //! The queue behind locks and turns.
 //!
 //! Drawing a ticket inserts a row, whose number is the fencing token: `AUTOINCREMENT` assigns none twice. Before the
-//! row is visible the file `tickets/N` is created and locked. The next in line waits for the lock of the ticket just
-//! before its own, in the kernel and without polling. When that lock comes free, its owner is done or dead: the ticket
-//! is deleted, and the wait continues with the one before it, until there is none. A lease has no file. It has an
-//! expiry on both clocks, and waiters poll it.
+//! row is visible the file `tickets/N` is created and locked. A ticket waits for the lock of the last ticket before its
+//! own that conflicts with it, in the kernel and without polling. When that lock comes free, its owner is done or dead:
+//! the ticket is deleted, and the wait continues with the one before it, until there is none. A lease has no file. It has
+//! an expiry on both clocks, and waiters poll it.
+//!
+//! A shared ticket conflicts with the exclusive ones before it only; an exclusive ticket conflicts with all. A waiting
+//! ticket of a stopped process (Ctrl-Z, a debugger) blocks nobody. A ticket that becomes held before such a one deletes it
+//! in the same transaction, so that held tokens keep growing; its owner draws a new ticket when it goes on.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::error::{Error, FileError, LockError, Result};
 use crate::files::{Locker, create_private_dir, open_lock_file};
-use crate::lock::LockHolder;
-use crate::store::{LeaseEnd, Store, TicketRow};
+use crate::lock::holder::StoredHolder;
+use crate::lock::wait::{LineProgress, first_holder, lock_name};
+use crate::lock::{LockHolder, LockMode};
+use crate::store::{LeaseEnd, Store, TicketRow, TurnInLine};
 use crate::world::World;
 
 /// How often the end of a lease is looked for: nobody is told when one is given back.
@@ -43,17 +50,27 @@ impl TicketQueue {
     }
 
     /// Waits for a resource, as long as the locker says.
-    pub(crate) fn wait(&self, store: &mut Store, resource: &str, holder: &LockHolder) -> Result<HeldTicket> {
+    pub(crate) fn wait(
+        &self,
+        store: &mut Store,
+        resource: &str,
+        holder: &LockHolder,
+        mode: LockMode,
+    ) -> Result<HeldTicket> {
         create_private_dir(&self.dir)?;
-        let text = serde_json::to_string(holder).unwrap_or_default();
-        let now = self.world.now().as_millisecond();
-        let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;
-        let held = HeldTicket { token, lock };
-        match self.wait_in_line(store, resource, token) {
-            Ok(()) => Ok(held),
-            Err(error) => {
-                self.give_back(store, held)?;
-                Err(error)
+        let text = StoredHolder { holder: holder.clone(), mode }.to_json();
+        let mut progress = LineProgress::new(&self.locker, resource, holder);
+        loop {
+            let now = self.world.now().as_millisecond();
+            let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;
+            let held = HeldTicket { token, lock };
+            match self.wait_in_line(store, resource, token, mode, &mut progress) {
+                Ok(true) => return Ok(held),
+                Ok(false) => self.forget_file(token),
+                Err(error) => {
+                    self.give_back(store, held)?;
+                    return Err(error);
+                }
             }
         }
     }
@@ -119,15 +136,50 @@ impl TicketQueue {
         }
     }
 
-    fn wait_in_line(&self, store: &mut Store, resource: &str, token: i64) -> Result<()> {
-        let begun = Instant::now();
-        while let Some(before) = store.ticket_before(resource, token)? {
-            let remaining = self.locker.timeout().saturating_sub(begun.elapsed());
+    /// Waits until a ticket is held. Returns false if a later one passed it.
+    fn wait_in_line(
+        &self,
+        store: &mut Store,
+        resource: &str,
+        token: i64,
+        mode: LockMode,
+        progress: &mut LineProgress<'_>,
+    ) -> Result<bool> {
+        let blocker =
+            |store: &Store| store.last_ticket_before(resource, token, |before| blocks(before, mode));
+        let mut is_first_look = true;
+        loop {
+            let Some(before) = blocker(store)? else {
+                let passed = |before: &TicketRow| match (blocks(before, mode), conflicts(before, mode)) {
+                    (true, _) => None,
+                    (false, is_passed) => Some(is_passed),
+                };
+                match store.hold_next(resource, token, self.world.now().as_millisecond(), passed)? {
+                    TurnInLine::Held(removed) => {
+                        removed.into_iter().for_each(|token| self.forget_file(token));
+                        return Ok(true);
+                    }
+                    TurnInLine::Blocked => continue,
+                    TurnInLine::Passed => return Ok(false),
+                }
+            };
+            if std::mem::take(&mut is_first_look)
+                && let Some(ancestor) = self.holding_ancestor(store, resource, token, mode)?
+            {
+                return Err(Error::Lock(LockError::Held {
+                    name: lock_name(resource).to_owned(),
+                    holder: Some(format!("a parent of this process ({})", ancestor.short())),
+                    is_own: true,
+                    waited: progress.waited(),
+                }));
+            }
+            let remaining = progress.remaining();
             if before.expires_ms.is_some() {
                 if lease_holds(&before, &Moment::now(&self.world)) {
                     if remaining.is_zero() {
-                        return Err(self.held_by(store, resource, begun.elapsed()));
+                        return Err(self.held_by(store, resource, progress));
                     }
+                    progress.report(store, token);
                     std::thread::sleep(LEASE_POLL.min(remaining));
                     continue;
                 }
@@ -139,23 +191,24 @@ impl TicketQueue {
                     Err(error) => return Err(Error::io("open", path, error)),
                 };
                 if let Some(file) = file {
-                    let wait = self.locker.clone().with_timeout(remaining);
-                    // A lock that was broken is still held by the kernel.
-                    let is_broken = || {
-                        let now = store.ticket_before(resource, token);
-                        now.is_ok_and(|now| now.is_none_or(|now| now.token != before.token))
+                    let wait = Locker::new(remaining);
+                    // A lock that was broken is still held by the kernel, and a stopped waiter blocks nobody.
+                    let shared = RefCell::new(&mut *progress);
+                    let is_over = || {
+                        shared.borrow_mut().report(store, token);
+                        blocker(store).is_ok_and(|now| now.is_none_or(|now| now.token != before.token))
                     };
-                    match wait.lock_unless(file, Path::new(resource), is_broken) {
+                    match wait.lock_unless(file, Path::new(resource), is_over) {
                         Ok(Some(_)) => {}
                         Ok(None) => continue,
                         Err(Error::File(FileError::Locked { .. })) => {
-                            return Err(self.held_by(store, resource, begun.elapsed()));
+                            return Err(self.held_by(store, resource, progress));
                         }
                         Err(other) => return Err(other),
                     }
                 }
                 // It may have become a lease while it was waited for.
-                if self.is_lease(store, resource, token, before.token)? {
+                if store.ticket(before.token)?.is_some_and(|ticket| ticket.expires_ms.is_some()) {
                     continue;
                 }
             }
@@ -163,28 +216,35 @@ impl TicketQueue {
             store.drop_ticket_of(before.token, before.expires_ms)?;
             self.forget_file(before.token);
         }
-        let now = self.world.now().as_millisecond();
-        if store.hold_ticket(token, now, None)? { Ok(()) } else { Err(LockError::Lost(token).into()) }
     }
 
-    fn is_lease(&self, store: &Store, resource: &str, token: i64, before: i64) -> Result<bool> {
-        let now = store.ticket_before(resource, token)?;
-        Ok(now.is_some_and(|ticket| ticket.token == before && ticket.expires_ms.is_some()))
+    /// Holder that a ticket conflicts with and that is an ancestor of this process: it waits for this process to end.
+    fn holding_ancestor(
+        &self,
+        store: &Store,
+        resource: &str,
+        token: i64,
+        mode: LockMode,
+    ) -> Result<Option<LockHolder>> {
+        let lineage = crate::process::lineage();
+        let is_ancestor = |before: &TicketRow| {
+            let is_held = before.held_ms.is_some() && before.expires_ms.is_none() && conflicts(before, mode);
+            let process = is_held.then(|| StoredHolder::of_json(&before.holder).holder.process).flatten();
+            process.is_some_and(|process| lineage.contains(&process.pid) && process.is_alive())
+        };
+        let found = store.last_ticket_before(resource, token, is_ancestor)?;
+        let found = found.filter(|ticket| self.is_alive(ticket));
+        Ok(found.map(|ticket| StoredHolder::of_json(&ticket.holder).holder))
     }
 
-    fn held_by(&self, store: &Store, resource: &str, waited: Duration) -> Error {
-        let first = store
-            .tickets(resource)
-            .unwrap_or_default()
-            .into_iter()
-            .find(|ticket| ticket.resource == resource && ticket.held_ms.is_some());
-        let holder = first.map(|ticket| {
-            format!("{} (token {})", LockHolder::of_json(&ticket.holder).short(), ticket.token)
-        });
+    fn held_by(&self, store: &Store, resource: &str, progress: &LineProgress<'_>) -> Error {
+        let holder = first_holder(&store.tickets(resource).unwrap_or_default(), resource);
+        let waiter = progress.holder();
         Error::Lock(LockError::Held {
-            name: resource.rsplit(':').next().unwrap_or(resource).to_owned(),
-            holder,
-            waited,
+            name: lock_name(resource).to_owned(),
+            is_own: holder.as_ref().is_some_and(|holder| holder.is_same_session(waiter)),
+            holder: holder.map(|holder| holder.described_to(waiter)),
+            waited: progress.waited(),
         })
     }
 
@@ -217,6 +277,17 @@ impl HeldTicket {
     pub fn descriptor(&self) -> &File {
         &self.lock
     }
+}
+
+/// Whether a ticket before another excludes it.
+fn conflicts(before: &TicketRow, mode: LockMode) -> bool {
+    !mode.is_shared() || !StoredHolder::of_json(&before.holder).mode.is_shared()
+}
+
+/// Whether a ticket before another must be waited for.
+fn blocks(before: &TicketRow, mode: LockMode) -> bool {
+    conflicts(before, mode)
+        && (before.held_ms.is_some() || !StoredHolder::of_json(&before.holder).holder.is_stopped())
 }
 
 fn lease_holds(ticket: &TicketRow, now: &Moment) -> bool {

@@ -50,6 +50,11 @@ pub struct RunSessionArgs {
     #[arg(long)]
     pub new: bool,
 
+    /// End the command when the session reaches its maximum lifetime, or only warn; else as the setting session.max-action
+    /// says
+    #[arg(long, value_name = "ACTION", value_parser = ["end", "warn"])]
+    pub max_action: Option<String>,
+
     /// Properties of a session that is started.
     #[command(flatten)]
     pub start: NewSessionArgs,

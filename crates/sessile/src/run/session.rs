@@ -8,7 +8,7 @@ use crate::context::request as context_request;
 use crate::error::{Error, GuardError, Result, RunError, SessionError, UsageError};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 use crate::session::lifecycle::Lifecycle;
-use crate::session::{Session, SessionName};
+use crate::session::{MaxAction, Session, SessionName};
 use crate::settings::Layer;
 use crate::state::State;
 
@@ -124,6 +124,14 @@ impl<'a> RunSession<'a> {
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Action when the session reaches its longest life while the command runs.
+    pub fn max_action(&self, args: &RunSessionArgs) -> Result<MaxAction> {
+        match &args.max_action {
+            Some(word) => Ok(MaxAction::named(word)),
+            None => MaxAction::of(self.state()),
+        }
     }
 
     /// Whether the session is for this command alone.

@@ -22,17 +22,19 @@ pub(crate) mod sockets;
 mod stop;
 pub mod transfer;
 mod turn;
+mod watch;
 mod withdraw;
 
 pub use entries::SessionEntry;
 pub use lifecycle::Lifecycle;
-pub use operations::SETTINGS;
+pub use operations::{SETTINGS, StoppedSession};
 pub use owner::Owner;
 pub use resolve::{CurrentSession, PendingSession};
 pub use room::{Room, RunningProcess};
 pub use sessions::{NewSession, Session, SessionSnapshot, Sessions};
 pub use stop::{end_marked, end_others};
 pub use turn::{Message, Turn};
+pub use watch::{MaxAction, RoomWatch, max_reached};
 
 pub use crate::names::{SessionId, SessionName};
 pub use crate::store::EntryKind;

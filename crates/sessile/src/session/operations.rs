@@ -10,7 +10,7 @@ use crate::names::ContextName;
 use crate::session::entries::EntryUpdate;
 use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::SessionExport;
-use crate::session::{EntryKind, Lifecycle, NewSession, Owner, Session, SessionName, Sessions};
+use crate::session::{EntryKind, Lifecycle, MaxAction, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
 use crate::settings::{Definition, Layer, Origin, SettingKind};
 use crate::state::State;
@@ -27,7 +27,22 @@ pub const SETTINGS: &[Definition] = &[
     .with_default("2h"),
     Definition::new("session.max", SettingKind::Duration, "How long a session lives at most.")
         .with_default("8h"),
+    Definition::new(
+        "session.max-action",
+        SettingKind::Choice(MaxAction::WORDS),
+        "What happens to commands that run when their session reaches its maximum lifetime.",
+    )
+    .with_default("end"),
 ];
+
+/// What was ended with a session that was stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoppedSession {
+    /// Pids of the processes that were ended.
+    pub processes: Vec<i32>,
+    /// Names of the locks that were released.
+    pub locks: Vec<String>,
+}
 
 /// What the history says about a session that begins; it is written with the session itself.
 fn started(state: &State, command: &str) -> OperationRow {
@@ -161,10 +176,11 @@ impl State {
         Ok(NewSession { name, context, owner: Owner::of(self.world(), agent), labels, idle, max })
     }
 
-    /// Stops a session and records it; returns the processes that were ended.
-    pub fn stop_session(&self, command: &str, session: &Session) -> Result<Vec<i32>> {
+    /// Stops a session with the locks that it holds, and records it.
+    pub fn stop_session(&self, command: &str, session: &Session) -> Result<StoppedSession> {
         let displaced = crate::tool::displaced_copies(session.room().dir());
-        let ended = self.sessions()?.stop(session, "stopped")?;
+        let locks = self.locks()?.held_in(session.id.as_str())?;
+        let processes = self.sessions()?.stop(session, "stopped")?;
         for path in displaced {
             self.warn(
                 format!("{} was not removed: its working directory was replaced", shown(path.display())),
@@ -172,7 +188,7 @@ impl State {
             );
         }
         record(self, command, session.label(), "what was stopped does not run on; start a new session")?;
-        Ok(ended)
+        Ok(StoppedSession { processes, locks })
     }
 
     /// Forgets a session that has ended, and records it.

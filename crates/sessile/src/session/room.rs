@@ -7,6 +7,7 @@
 //! | entry | content |
 //! |---|---|
 //! | `lock`, `running/` | as above |
+//! | `watch` | locked by the process that watches the room while something runs in it (`session::watch`) |
 //! | `plan.json` | tools with their variables; bindings with stamps of the files they depend on (`tool::plan`) |
 //! | `copies.json` | copies with their sources, and digests of both; never read on the path of a command |
 //! | directories of tools | the copies, at the place that a profile's `to` names |
@@ -74,6 +75,11 @@ impl Room {
     /// The room of a session below the state directory.
     pub fn of(state_dir: &Path, id: &SessionId) -> Self {
         Room { dir: state_dir.join("rooms").join(id.as_str()) }
+    }
+
+    /// A room at a directory.
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Room { dir }
     }
 
     /// Its directory.

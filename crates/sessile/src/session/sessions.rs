@@ -114,12 +114,14 @@ impl Session {
         Times { started: self.started.clone(), used, idle_ms: self.idle_ms, max_ms: self.max_ms }
     }
 
-    /// Where it stands in its life. Whoever finds that it was left without anyone noticing starts its idle time.
+    /// Where it stands in its life. Idle time counts from the end of the last command, which a watcher has marked. Where none
+    /// was started, whoever finds that the room was left starts the idle time.
     pub fn life(&self, world: &World) -> Lifecycle {
         if self.ended.is_some() {
             return Lifecycle::Ended;
         }
-        if self.room.was_left() {
+        // A watcher that lives notices the end within a moment; whoever looks in this moment does it instead.
+        if self.room.was_left() && (!self.room.was_watched() || self.room.is_watched()) {
             let _ = self.room.notice_leaving(world);
         }
         let busy = self.room.is_busy();

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Result, SessionError};
 use crate::process::ProcessId;
-use crate::session::{Session, Sessions};
+use crate::session::{Room, Session, Sessions};
 
 /// How long a process has to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ impl Sessions {
         let mut told: Vec<i32> = Vec::new();
         let begun = Instant::now();
         loop {
-            let holders = others(session);
+            let holders = others(session.room());
             if holders.is_empty() && self.end(&user, session, reason)? {
                 return Ok(told);
             }
@@ -36,7 +36,7 @@ impl Sessions {
             }
             tell(holders, begun, &mut told);
             if begun.elapsed() > GRACE + AFTER_KILL {
-                let left = others(session).iter().map(|process| process.pid).collect();
+                let left = others(session.room()).iter().map(|process| process.pid).collect();
                 return Err(SessionError::StopFailed { session: session.label().to_owned(), left }.into());
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -46,15 +46,22 @@ impl Sessions {
 
 /// Ends everything that runs in a session but this process and those that called it. Returns the processes.
 pub fn end_others(session: &Session) -> Result<Vec<i32>> {
-    end_all(session, || others(session))
+    end_all_in(session.room(), session.label())
+}
+
+/// The same by the room of a session and how people call the session.
+pub(super) fn end_all_in(room: &Room, label: &str) -> Result<Vec<i32>> {
+    end_all(label, || others(room))
 }
 
 /// Ends what one command left running: every process with this mark at the end of a variable. Returns the processes.
 pub fn end_marked(session: &Session, mark: &str) -> Result<Vec<i32>> {
-    end_all(session, || super::room::marked_with(mark).into_iter().filter_map(ProcessId::of).collect())
+    end_all(session.label(), || {
+        super::room::marked_with(mark).into_iter().filter_map(ProcessId::of).collect()
+    })
 }
 
-fn end_all(session: &Session, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i32>> {
+fn end_all(label: &str, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i32>> {
     let mut told = Vec::new();
     let begun = Instant::now();
     loop {
@@ -64,7 +71,7 @@ fn end_all(session: &Session, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i
         }
         if begun.elapsed() > GRACE + AFTER_KILL {
             let left = left.iter().map(|process| process.pid).collect();
-            return Err(SessionError::StopFailed { session: session.label().to_owned(), left }.into());
+            return Err(SessionError::StopFailed { session: label.to_owned(), left }.into());
         }
         tell(left, begun, &mut told);
         std::thread::sleep(Duration::from_millis(10));
@@ -88,11 +95,11 @@ fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
 
 /// What runs in the session but this process and those that called it: what was recorded, what holds the room, and what
 /// has the session's mark in its environment.
-fn others(session: &Session) -> Vec<ProcessId> {
-    let callers = callers();
-    let recorded = session.room().running().into_iter().map(|running| running.process);
-    let holding = session.room().holders().into_iter().filter_map(ProcessId::of);
-    let marked = session.room().marked().into_iter().filter_map(ProcessId::of);
+fn others(room: &Room) -> Vec<ProcessId> {
+    let callers = crate::process::lineage();
+    let recorded = room.running().into_iter().map(|running| running.process);
+    let holding = room.holders().into_iter().filter_map(ProcessId::of);
+    let marked = room.marked().into_iter().filter_map(ProcessId::of);
     let mut all: Vec<ProcessId> =
         recorded.chain(holding).chain(marked).filter(|process| !callers.contains(&process.pid)).collect();
     all.sort_by_key(|process| process.pid);
@@ -101,18 +108,6 @@ fn others(session: &Session) -> Vec<ProcessId> {
 }
 
 fn called_from_inside(session: &Session) -> bool {
-    let callers = callers();
+    let callers = crate::process::lineage();
     session.room().holders().iter().any(|pid| callers.contains(pid))
-}
-
-/// This process and its ancestors.
-fn callers() -> Vec<i32> {
-    let mut callers = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    while let Some(parent) = callers.last().and_then(|pid| crate::process::parent(*pid)) {
-        if parent <= 1 || callers.contains(&parent) {
-            break;
-        }
-        callers.push(parent);
-    }
-    callers
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{LockError, Result};
-use crate::lock::{HeldTicket, LockHolder, TicketQueue};
+use crate::lock::{HeldTicket, LockHolder, LockMode, TicketQueue};
 use crate::session::{Session, Sessions};
 use crate::store::{Commit, turn_resource};
 
@@ -42,7 +42,7 @@ impl Sessions {
         let queue = TicketQueue::new(&self.dir, self.world.clone(), self.locker.clone());
         let holder = LockHolder::own(&self.world, Some(session.id.to_string()), "turn");
         let resource = turn_resource(&self.user, session.id.as_str());
-        let held = queue.wait(&mut self.store, &resource, &holder)?;
+        let held = queue.wait(&mut self.store, &resource, &holder, LockMode::Exclusive)?;
         Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new(), _busy: busy })
     }
 

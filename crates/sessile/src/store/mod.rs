@@ -41,4 +41,4 @@ pub(crate) use operations::OperationRow;
 pub(crate) use pins::{PinAttempt, PinReservation};
 pub(crate) use pointers::{PointerKey, PointerKind, Scope};
 pub(crate) use sessions::{InitialContent, SessionRow};
-pub(crate) use tickets::{LeaseEnd, TicketRow, turn_resource};
+pub(crate) use tickets::{LOCK_PREFIX, LeaseEnd, TicketRow, TurnInLine, turn_resource};

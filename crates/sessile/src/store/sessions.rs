@@ -240,6 +240,7 @@ impl Store {
                     "UPDATE session SET ended_ms = ?3, end_reason = ?4 WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL",
                 )?
                 .execute((user, id, now_ms, reason))?;
+            super::tickets::drop_leases_of(connection, id)?;
             Ok(ended == 1)
         })
     }

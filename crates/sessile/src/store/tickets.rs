@@ -1,6 +1,6 @@
 //! Tickets: who holds a resource and who waits for it, in order. The number is the fencing token.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::Result;
 use crate::store::Store;
@@ -24,6 +24,17 @@ pub(crate) struct TicketRow {
     pub boot: Option<String>,
     /// The end of the lease on that start's clock.
     pub expires_boot_ms: Option<i64>,
+}
+
+/// Outcome of an attempt to hold a waiting ticket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TurnInLine {
+    /// The ticket is held. Others of stopped processes were removed.
+    Held(Vec<i64>),
+    /// Another ticket comes first.
+    Blocked,
+    /// The ticket was removed: a later one passed it while its process was stopped.
+    Passed,
 }
 
 /// The end of a lease, on both clocks.
@@ -50,6 +61,20 @@ fn row(row: &Row<'_>) -> rusqlite::Result<TicketRow> {
         boot: row.get(6)?,
         expires_boot_ms: row.get(7)?,
     })
+}
+
+/// Beginning of the resources that are named locks.
+pub(crate) const LOCK_PREFIX: &str = "lock:";
+
+/// Removes the leases on locks that a session holds: they end with it.
+pub(super) fn drop_leases_of(connection: &Connection, session: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "DELETE FROM ticket WHERE resource >= ?1 AND resource < ?1 || char(1114111)
+             AND expires_ms IS NOT NULL AND instr(holder, '\"session\":\"' || ?2 || '\"') > 0",
+        )?
+        .execute((LOCK_PREFIX, session))
+        .map(drop)
 }
 
 /// What turns of a session queue for.
@@ -86,15 +111,64 @@ impl Store {
         }
     }
 
-    /// The ticket just before another, if there is one.
-    pub(crate) fn ticket_before(&self, resource: &str, token: i64) -> Result<Option<TicketRow>> {
+    /// The last ticket before another for which `is_wanted` is true.
+    pub(crate) fn last_ticket_before(
+        &self,
+        resource: &str,
+        token: i64,
+        mut is_wanted: impl FnMut(&TicketRow) -> bool,
+    ) -> Result<Option<TicketRow>> {
         self.read(|connection| {
-            connection
-                .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC LIMIT 1"
-                ))?
-                .query_row((resource, token), row)
-                .optional()
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC"
+            ))?;
+            let mut rows = statement.query((resource, token))?;
+            while let Some(found) = rows.next()? {
+                let ticket = row(found)?;
+                if is_wanted(&ticket) {
+                    return Ok(Some(ticket));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Marks a waiting ticket as held, and removes the tickets that it passes, in one transaction. `passed` gets each ticket
+    /// before it: none if the ticket blocks this one, else whether it is removed.
+    pub(crate) fn hold_next(
+        &mut self,
+        resource: &str,
+        token: i64,
+        now_ms: i64,
+        passed: impl Fn(&TicketRow) -> Option<bool>,
+    ) -> Result<TurnInLine> {
+        self.write(|connection| {
+            let mut removed = Vec::new();
+            {
+                let mut statement = connection.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC"
+                ))?;
+                let mut rows = statement.query((resource, token))?;
+                while let Some(found) = rows.next()? {
+                    let ticket = row(found)?;
+                    match passed(&ticket) {
+                        None => return Ok(TurnInLine::Blocked),
+                        Some(true) => removed.push(ticket.token),
+                        Some(false) => {}
+                    }
+                }
+            }
+            let held = connection
+                .prepare_cached("UPDATE ticket SET held_ms = coalesce(held_ms, ?2) WHERE token = ?1")?
+                .execute((token, now_ms))?;
+            if held == 0 {
+                return Ok(TurnInLine::Passed);
+            }
+            let mut statement = connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?;
+            for token in &removed {
+                statement.execute([token])?;
+            }
+            Ok(TurnInLine::Held(removed))
         })
     }
 
@@ -128,6 +202,16 @@ impl Store {
                     lease.map(|lease| lease.expires_boot_ms),
                 ))?;
             Ok(changed == 1)
+        })
+    }
+
+    /// A ticket by its number.
+    pub(crate) fn ticket(&self, token: i64) -> Result<Option<TicketRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM ticket WHERE token = ?1"))?
+                .query_row([token], row)
+                .optional()
         })
     }
 

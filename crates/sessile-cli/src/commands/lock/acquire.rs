@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sessile::args::parse_duration;
-use sessile::lock::LockName;
+use sessile::lock::{LockMode, LockName};
 
 use super::note_server;
 use crate::backend::StateBackend;
@@ -20,6 +20,7 @@ use crate::remote::ServerArgs;
 #[command(after_help = examples!(
     "sessile lock acquire deploy --ttl 10m --quiet"
     "sessile lock acquire deploy --ttl 10m --lock-timeout 1m --output json"
+    "sessile lock acquire schema --shared --ttl 5m"
 ))]
 pub struct Args {
     /// The lock
@@ -29,6 +30,10 @@ pub struct Args {
     /// How long it is held
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     ttl: Duration,
+
+    /// Share the lock with other holders that share it
+    #[arg(long)]
+    shared: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -40,7 +45,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.state.require_session("acquiring a lock in it")?;
     }
     let backend = StateBackend::resolve(cx)?;
-    let lease = backend.acquire_lock(&name, args.ttl)?;
+    let lease = backend.acquire_lock(&name, LockMode::of(args.shared), args.ttl)?;
     cx.changed(&lease, || format!("{}\n", lease.token))?;
     note_server(cx, &backend);
     Ok(())

@@ -36,16 +36,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let backend = StateBackend::resolve(cx)?;
     let lock = backend.lock(&name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
-    if lock.token != args.holder {
+    let Some(holder) = lock.holder_with(args.holder) else {
         let found = lock.token;
         return Err(LockError::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
-    }
-    let holder = lock.holder();
+    };
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {
         terminal_prompt::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
     }
-    backend.break_lock(&name, &lock)?;
+    backend.break_lock(&name, args.holder, holder)?;
     cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {
         format!("lock {name} was taken away from {}\n", holder.short())
     })?;

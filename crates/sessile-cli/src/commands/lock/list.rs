@@ -28,7 +28,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         let mut table = Table::new(&LockView::COLUMNS);
         for lock in &locks {
-            table.row(&lock.cells(), None);
+            for cells in lock.rows() {
+                table.row(&cells, None);
+            }
         }
         table.render(&cx.out)
     })

@@ -11,7 +11,9 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use sessile::State;
-use sessile::lock::{LockHolder, LockName};
+use sessile::error::UsageError;
+use sessile::lock::{LockHolder, LockMode, LockName};
+use sessile::text::shortened;
 
 use crate::backend::StateBackend;
 use crate::child::Child;
@@ -25,7 +27,8 @@ use crate::remote::{LockKeeper, ServerArgs, ServiceClient, note_wait};
 /// Exclude other agents: hold a lock while a command runs, or for a time
 ///
 /// Locks are first come first served. Each acquisition has a fencing token, a number that only ever grows: hand it
-/// to what the lock protects, and let it refuse older ones.
+/// to what the lock protects, and let it refuse older ones. With --shared any number of holders have a lock at a time;
+/// an exclusive holder has it alone.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
@@ -72,6 +75,22 @@ impl Command {
     }
 }
 
+/// Fencing token of a flag, else that of the variable in which a command finds its own.
+fn token(cx: &Cx, given: Option<i64>) -> Result<i64, Failure> {
+    if let Some(token) = given {
+        return Ok(token);
+    }
+    let Some(value) = cx.state.world().variable(run::TOKEN_VARIABLE) else {
+        let what = format!("--token N is required: {} is not set", run::TOKEN_VARIABLE);
+        return Err(UsageError::Arguments(what).into());
+    };
+    let value = value.to_string_lossy();
+    value.trim().parse().map_err(|_| {
+        let (place, value) = (run::TOKEN_VARIABLE.to_owned(), shortened(&value, 40));
+        UsageError::InvalidValue { place, value, expected: "a fencing token".to_owned() }.into()
+    })
+}
+
 /// Tells the user that the lock is one of a service.
 fn note_server(cx: &Cx, backend: &StateBackend<'_>) {
     if let StateBackend::Remote(remote) = backend {
@@ -90,14 +109,20 @@ pub(crate) fn keep_there(
     cx: &Cx,
     state: &State,
     server: ServiceClient,
-    name: &LockName,
+    (name, mode): (&LockName, LockMode),
     purpose: &str,
 ) -> Result<LockKeeper, Failure> {
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
     let url = server.url().to_owned();
     let tell = |holder: Option<LockHolder>| note_wait(cx, &url, name, holder.as_ref());
-    let kept =
-        LockKeeper::acquire(server, name, &holder(state, purpose)?, ttl, state.lock_timeout()?, &tell)?;
+    let kept = LockKeeper::acquire(
+        server,
+        (name, mode),
+        &holder(state, purpose)?,
+        ttl,
+        state.lock_timeout()?,
+        &tell,
+    )?;
     note_url(cx, kept.server.url());
     Ok(kept)
 }

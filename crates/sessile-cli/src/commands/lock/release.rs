@@ -3,7 +3,7 @@
 use serde_json::json;
 use sessile::lock::LockName;
 
-use super::note_server;
+use super::{note_server, token};
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -18,9 +18,9 @@ pub struct Args {
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// The token that acquiring it printed
+    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
     #[arg(long, value_name = "N")]
-    token: i64,
+    token: Option<i64>,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -28,9 +28,10 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
+    let token = token(cx, args.token)?;
     let backend = StateBackend::resolve(cx)?;
-    backend.release_lock(&name, args.token)?;
-    cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))?;
+    backend.release_lock(&name, token)?;
+    cx.changed(json!({ "name": name, "token": token }), || format!("lock {name} is free\n"))?;
     note_server(cx, &backend);
     Ok(())
 }

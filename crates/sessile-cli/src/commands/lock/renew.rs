@@ -5,7 +5,7 @@ use std::time::Duration;
 use sessile::args::parse_duration;
 use sessile::lock::LockName;
 
-use super::note_server;
+use super::{note_server, token};
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -20,9 +20,9 @@ pub struct Args {
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// The token that acquiring it printed
+    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
     #[arg(long, value_name = "N")]
-    token: i64,
+    token: Option<i64>,
 
     /// How long it is held from now on
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
@@ -34,8 +34,9 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
+    let token = token(cx, args.token)?;
     let backend = StateBackend::resolve(cx)?;
-    let lease = backend.renew_lock(&name, args.token, args.ttl)?;
+    let lease = backend.renew_lock(&name, token, args.ttl)?;
     let until = lease.expires_at.as_deref().unwrap_or("it is released");
     cx.changed(&lease, || format!("lock {name} is held until {until}\n"))?;
     note_server(cx, &backend);

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use sessile::lock::LockName;
+use sessile::lock::{LockMode, LockName};
 use sessile::run::foreign_credentials;
+use sessile::session::MaxAction;
 use sessile::session::room::RunningProcess;
 
 use super::{keep_there, run_kept};
@@ -14,6 +15,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::local::holder;
 use crate::remote::ServerArgs;
+use crate::watcher::LifeLimit;
 
 /// Where the command finds the fencing token.
 pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
@@ -32,6 +34,7 @@ pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
     "sessile lock run deploy --lock-timeout 10m -- make release"
+    "sessile lock run --shared schema -- ./read-report.sh"
     "sessile lock run deploy --server https://sessile.example -- ./deploy.sh"
 ))]
 pub struct Args {
@@ -39,12 +42,16 @@ pub struct Args {
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// The command and its arguments
-    #[arg(value_name = "COMMAND", last = true, required = true)]
-    command: Vec<OsString>,
+    /// Share the lock with other holders that share it
+    #[arg(long)]
+    shared: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
+    command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -52,7 +59,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
-    let name: LockName = args.name.parse()?;
+    let (name, mode): (LockName, _) = (args.name.parse()?, LockMode::of(args.shared));
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
     let contexts = cx.state.contexts();
     // The guard is checked now, to fail before the wait, and again after it.
@@ -73,18 +80,27 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         }
         None => None,
     };
+    let limit = match &session {
+        Some(session) => Some(LifeLimit::new(session, cx.state.world(), MaxAction::of(&cx.state)?)),
+        None => None,
+    };
+    let timeout = limit.as_ref().and_then(|limit| limit.timeout(None));
+    let explain = |ended| match &limit {
+        Some(limit) => limit.explain(ended, None),
+        None => ended,
+    };
     if let StateBackend::Remote(remote) = StateBackend::resolve(cx)? {
-        let kept = keep_there(cx, &cx.state, remote.server, &name, "lock run")?;
+        let kept = keep_there(cx, &cx.state, remote.server, (&name, mode), "lock run")?;
         cx.out.detail(&format!("lock {name}: token {}", kept.token));
-        return run_kept(cx, child, None, kept, recheck);
+        return explain(run_kept(cx, child, timeout, kept, recheck));
     }
     let mut locks = cx.state.locks()?;
-    let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
+    let held = locks.hold(&name, mode, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
     let ended = recheck().map_err(Failure::from).and_then(|()| {
-        child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(None)
+        child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(timeout)
     });
     // What the command left running in the background keeps the lock.
     locks.leave(held)?;
-    ended
+    explain(ended)
 }

@@ -3,6 +3,7 @@
 pub mod clear;
 pub mod export;
 pub mod gc;
+mod gc_timer;
 pub mod import;
 pub mod list;
 pub mod rename;

@@ -12,7 +12,7 @@ use crate::view::SessionStopView;
 /// Stop a session and what runs in it
 ///
 /// What runs in it is asked to end and, after five seconds, made to. The command succeeds only if the session is
-/// stopped. On a terminal it asks first when something runs. A session is stopped by its id or name, or from inside
+/// stopped. The locks that it holds are released. On a terminal it asks first when something runs. A session is stopped by its id or name, or from inside
 /// by its own SESSILE_SESSION, and by nothing else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session stop deploy" "sessile session stop 01890a5d"))]
@@ -32,9 +32,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn text(stopped: &SessionStopView) -> String {
     let label = quoted(stopped.name.as_ref().unwrap_or(&stopped.id));
-    match (stopped.was_over, stopped.ended_processes.len()) {
+    let mut text = match (stopped.was_over, stopped.ended_processes.len()) {
         (true, _) => format!("session {label} had ended already\n"),
         (false, 0) => format!("stopped session {label}\n"),
         (false, count) => format!("stopped session {label} and {count} process(es) in it\n"),
+    };
+    for lock in &stopped.released_locks {
+        text.push_str(&format!("released lock {}\n", quoted(lock)));
     }
+    text
 }

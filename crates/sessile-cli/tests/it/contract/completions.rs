@@ -53,7 +53,10 @@ fn bash_completes_the_contexts_that_exist() {
 #[test]
 fn bash_completes_settings() {
     assert_eq!(bash(&home(), "sessile config get lock"), ["lock-timeout", "lock-ttl"]);
-    assert_eq!(bash(&home(), "sessile config set session."), ["session.idle", "session.max"]);
+    assert_eq!(
+        bash(&home(), "sessile config set session."),
+        ["session.idle", "session.max", "session.max-action"]
+    );
 }
 
 #[test]

@@ -7,4 +7,5 @@ mod doctor;
 mod history;
 mod locks;
 mod parallel;
+mod shared_locks;
 mod undo;

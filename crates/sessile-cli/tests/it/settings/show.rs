@@ -74,18 +74,19 @@ fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
     insta::assert_snapshot!(home.call(&["config", "show", "--effective", "--source"]).ok().told(), @"
     exit 0
     --- stdout
-    KEY            VALUE  ORIGIN
-    color          never  user ~/.config/sessile/config.toml:1
-                   auto   default (shadowed)
-    isolate        env    default
-    lock-timeout   5s     default
-    lock-ttl       60s    default
-    output         text   default
-    session.idle   1h     user ~/.config/sessile/config.toml:3
-                   2h     default (shadowed)
-    session.max    8h     default
-    vault.backend  auto   default
-    vault.unlock   15m    default
+    KEY                 VALUE  ORIGIN
+    color               never  user ~/.config/sessile/config.toml:1
+                        auto   default (shadowed)
+    isolate             env    default
+    lock-timeout        5s     default
+    lock-ttl            60s    default
+    output              text   default
+    session.idle        1h     user ~/.config/sessile/config.toml:3
+                        2h     default (shadowed)
+    session.max         8h     default
+    session.max-action  end    default
+    vault.backend       auto   default
+    vault.unlock        15m    default
     --- stderr
     ");
 }
@@ -146,12 +147,13 @@ fn the_list_shows_every_setting_with_its_kind() {
     server               url       -        The URL of the session service to work against.
     session.idle         duration  2h       How long a session may lie idle before it expires.
     session.max          duration  8h       How long a session lives at most.
+    session.max-action   choice    end      What happens to commands that run when their session reaches its maximum lifetime.
     token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.
     tools.*.strict       bool      -        Whether a session's copies of a bound tool's files hold only the bound targets; else as the context says.
     tools.also           list      -        Isolate these tools too, which are shared unless asked for.
     tools.except         list      -        Isolate all tools but these.
     tools.only           list      -        Isolate only these tools.
-    vault.backend        choice    auto     MisbehaviourPoint credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
+    vault.backend        choice    auto     Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
     vault.helper         text      -        The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.
     vault.key-file       text      -        The file with the key of a sealed vault, instead of the one beside it.
     vault.unlock         duration  15m      How long a passphrase keeps a sealed vault open.

@@ -58,7 +58,7 @@ fn new_resource(name: &str) -> Result<Resource, ApiProblem> {
 }
 
 fn lock(name: String, ticket: Ticket) -> Result<ServiceLock, ApiProblem> {
-    Ok(ServiceLock { name, ticket: lease(ticket)? })
+    Ok(ServiceLock { name, mode: ticket.mode, ticket: lease(ticket)? })
 }
 
 async fn list(
@@ -87,6 +87,7 @@ async fn take(
         resource: new_resource(&name)?,
         holder: holder(&caller, new.holder)?,
         busy: new.busy,
+        mode: new.mode,
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };

@@ -18,7 +18,7 @@ use super::super::reply;
 use super::super::response::{appended, lease};
 use super::super::route::{BOTH, ResponseBody, Route, WRITE};
 use super::messages::{check_messages, last_messages};
-use crate::change::StoreChange;
+use crate::change::{LockMode, StoreChange};
 use crate::ids::FencingToken;
 use crate::model::Resource;
 
@@ -58,6 +58,7 @@ async fn begin(
         resource: Resource::Turn { session: session.clone() },
         holder: holder(&caller, new.holder)?,
         busy: new.busy,
+        mode: LockMode::Exclusive,
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_retention.sql"),
     include_str!("migrations/0006_listing.sql"),
     include_str!("migrations/0007_upkeep.sql"),
+    include_str!("migrations/0008_shared_locks.sql"),
 ];
 
 const BEGIN: &str =

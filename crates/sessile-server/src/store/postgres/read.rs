@@ -205,9 +205,9 @@ impl QueryRun<'_> {
         let params = params![self.user.to_owned(), after.to_owned(), to.to_owned(), scan];
         let (now, rows) = self.read(vec![Step::Run(Sql::LockPlaces, params)]).await?;
         let place = |row: &Row| {
-            let resource: &str = row.try_get(5)?;
+            let resource: &str = row.try_get(6)?;
             let name = resource.strip_prefix("lock:").unwrap_or(resource).to_owned();
-            Ok(LockPlace { name, ticket: rows::ticket(row)?, has_process: row.try_get(6)? })
+            Ok(LockPlace { name, ticket: rows::ticket(row)?, has_process: row.try_get(7)? })
         };
         let places = at(&rows, 0).iter().map(place).collect::<Result<_, Error>>()?;
         Ok((now, places))

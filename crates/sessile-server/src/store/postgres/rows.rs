@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::{Error, Row};
 
+use crate::change::LockMode;
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{MessageRecord, SessionRecord, Ticket};
@@ -60,7 +61,7 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<MessageRecord>, Error> {
     rows.iter().map(message).collect()
 }
 
-/// From the columns place, token, holder, `asked_ms`, `expires_ms`.
+/// From the columns place, token, holder, `asked_ms`, `expires_ms`, shared.
 pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
     Ok(Ticket {
         place: Position::new(row.try_get(0)?),
@@ -68,6 +69,7 @@ pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
         holder: row.try_get(2)?,
         asked_ms: row.try_get(3)?,
         expires_ms: row.try_get(4)?,
+        mode: LockMode::of(row.try_get(5)?),
     })
 }
 

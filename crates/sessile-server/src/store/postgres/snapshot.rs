@@ -102,10 +102,10 @@ impl<'a> SnapshotLoad<'a> {
         let present: Vec<&str> =
             rows(self.present).iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| {
-            let owner: String = row.try_get(5)?;
+            let owner: String = row.try_get(6)?;
             let is_present = owner == process || present.contains(&owner.as_str());
             let ticket = rows::ticket(row)?;
-            Ok(QueuePlace { ticket, process: owner, claim: row.try_get(6)?, is_present })
+            Ok(QueuePlace { ticket, process: owner, claim: row.try_get(7)?, is_present })
         };
         let places = rows(self.places).iter().map(place).collect::<Result<_, Error>>()?;
         let next = rows(self.next).first().map_or(Ok(1), |row| row.try_get(0))?;

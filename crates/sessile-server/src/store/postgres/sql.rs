@@ -168,17 +168,17 @@ statements! {
     Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
     SetQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, $3)
         ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
-    Places = "SELECT place, token, holder, asked_ms, expires_ms, process, claim FROM place
+    Places = "SELECT place, token, holder, asked_ms, expires_ms, shared, process, claim FROM place
         WHERE {mine} AND resource = $2";
-    PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         ON CONFLICT (user_id, resource, place)
         DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
             claim = excluded.claim";
     DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
     /// Places of locks, in the order of names.
-    LockPlaces = "SELECT place, token, holder, asked_ms, expires_ms, resource, process <> '' FROM place
+    LockPlaces = "SELECT place, token, holder, asked_ms, expires_ms, shared, resource, process <> '' FROM place
         WHERE {mine} AND resource > $2 AND resource <= $3 ORDER BY resource, place LIMIT $4";
 
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";

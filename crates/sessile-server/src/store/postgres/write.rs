@@ -119,8 +119,9 @@ fn insert_session<'c>(user: String, record: LoadedSession) -> Step<'c> {
 
 fn put_place<'c>(user: String, resource: String, place: QueuePlace) -> Step<'c> {
     let QueuePlace { ticket, process, claim, .. } = place;
-    let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+    let Ticket { place, token, holder, mode, asked_ms, expires_ms } = ticket;
     let (place, token) = (place.get(), token.map(FencingToken::get));
-    let params = params![user, resource, place, token, holder, asked_ms, expires_ms, process, claim];
+    let params =
+        params![user, resource, place, token, holder, asked_ms, expires_ms, process, claim, mode.is_shared()];
     Step::Run(Sql::PutPlace, params)
 }

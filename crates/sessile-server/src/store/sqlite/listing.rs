@@ -24,7 +24,8 @@ const LABELLED: &str = "SELECT session, (
 const NEWEST: &str =
     "SELECT id, over_ms > ?2 FROM session WHERE user = ?1 AND id < ?3 ORDER BY id DESC LIMIT ?4";
 
-const PLACES: &str = "SELECT resource, place, token, holder, asked_ms, expires_ms, process <> '' FROM place
+const PLACES: &str =
+    "SELECT resource, place, token, holder, asked_ms, expires_ms, shared, process <> '' FROM place
      WHERE user = ?1 AND resource > ?2 AND resource <= ?3 ORDER BY resource, place LIMIT ?4";
 
 /// A page of the sessions of a user.
@@ -112,7 +113,7 @@ fn places(connection: &Connection, user: &str, after: &str, to: &str, scan: i64)
         Ok(LockPlace {
             name: resource.strip_prefix("lock:").unwrap_or(&resource).to_owned(),
             ticket: rows::ticket(row, 1)?,
-            has_process: row.get(6)?,
+            has_process: row.get(7)?,
         })
     };
     connection.prepare_cached(PLACES)?.query_map((user, after, to, scan), place)?.collect()

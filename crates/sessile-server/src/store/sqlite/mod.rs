@@ -62,6 +62,7 @@ const ADDED: &[&str] = &[
     include_str!("bulk.sql"),
     include_str!("upkeep.sql"),
     include_str!("removed.sql"),
+    include_str!("shared_locks.sql"),
 ];
 
 /// A store in a file.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Rows};
 use serde_json::Value;
 
+use crate::change::LockMode;
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{MessageRecord, SessionRecord, Ticket};
@@ -126,7 +127,8 @@ fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<MessageRecord>> {
     Ok(messages)
 }
 
-/// Place of a queue, from the columns `place`, `token`, `holder`, `asked_ms` and `expires_ms`, the first of which has an index.
+/// Place of a queue, from the columns `place`, `token`, `holder`, `asked_ms`, `expires_ms` and `shared`, the first of which has
+/// an index.
 pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
     Ok(Ticket {
         place: Position::new(row.get(first)?),
@@ -134,6 +136,7 @@ pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
         holder: row.get(first + 2)?,
         asked_ms: row.get(first + 3)?,
         expires_ms: row.get(first + 4)?,
+        mode: LockMode::of(row.get(first + 5)?),
     })
 }
 

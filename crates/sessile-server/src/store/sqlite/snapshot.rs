@@ -14,15 +14,19 @@ macro_rules! is_present {
     };
 }
 
-/// Of a queue that thousands wait in, the few places that a change can depend on: the held one, expired ones, the one at a
-/// position, the one of a claim, and the first two whose process is alive (if the change removes the first, the second is
-/// next).
+/// Of a queue that thousands wait in, the few places that a change can depend on: the held ones, expired ones, the one at a
+/// position, the one of a claim, and of those whose process is alive the first two and the first two exclusive ones (if the
+/// change removes the first, the second is next).
 const PLACES: &str = concat!(
-    "SELECT place, token, holder, asked_ms, expires_ms, process, claim, ",
+    "SELECT place, token, holder, asked_ms, expires_ms, shared, process, claim, ",
     is_present!(),
     " FROM place WHERE user = ?1 AND resource = ?2
          AND (token IS NOT NULL OR expires_ms <= ?5 OR place = ?6 OR claim = ?7 OR place IN (
              SELECT place FROM place WHERE user = ?1 AND resource = ?2 AND token IS NULL AND expires_ms > ?5 AND ",
+    is_present!(),
+    " ORDER BY place LIMIT 2) OR place IN (
+             SELECT place FROM place WHERE user = ?1 AND resource = ?2 AND token IS NULL AND expires_ms > ?5
+                 AND shared = 0 AND ",
     is_present!(),
     " ORDER BY place LIMIT 2))"
 );
@@ -103,5 +107,5 @@ impl QueueView<'_> {
 
 fn place(row: &Row<'_>) -> Result<QueuePlace> {
     let ticket = rows::ticket(row, 0)?;
-    Ok(QueuePlace { ticket, process: row.get(5)?, claim: row.get(6)?, is_present: row.get(7)? })
+    Ok(QueuePlace { ticket, process: row.get(6)?, claim: row.get(7)?, is_present: row.get(8)? })
 }

@@ -205,15 +205,26 @@ impl SqliteWrites<'_> {
 
     fn put_place(&self, resource: &str, place: &QueuePlace) -> Result<()> {
         let QueuePlace { ticket, process, claim, .. } = place;
-        let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+        let Ticket { place, token, holder, mode, asked_ms, expires_ms } = ticket;
         let token = token.map(FencingToken::get);
         self.run(
-            "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (user, resource, place)
              DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
                  claim = excluded.claim",
-            (self.user, resource, place.get(), token, holder, asked_ms, expires_ms, process, claim),
+            (
+                self.user,
+                resource,
+                place.get(),
+                token,
+                holder,
+                asked_ms,
+                expires_ms,
+                process,
+                claim,
+                mode.is_shared(),
+            ),
         )
     }
 }

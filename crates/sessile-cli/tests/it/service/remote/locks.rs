@@ -124,6 +124,49 @@ fn remote_lock_excludes_another_machine() {
 }
 
 #[test]
+fn remote_readers_share_a_lock_and_writers_exclude_them() {
+    let home = home();
+    let (_service, machines) = two_machines(&home);
+    let log = home.path("log");
+    let path = log.display().to_string();
+    let script = "printf '+%s\\n' $1 >>\"$0\"; sleep 0.05; printf '%s\\n' -$1 >>\"$0\"";
+    let children: Vec<Child> = (0..10)
+        .map(|number| {
+            let (name, way): (_, &[&str]) = match number % 5 {
+                3 => ("w", &["lock", "run", "schema"]),
+                1 => ("r", &["run", "--lock", "schema", "--lock-shared"]),
+                _ => ("r", &["lock", "run", "--shared", "schema"]),
+            };
+            let words = [way, &["--lock-timeout", "60s", "--", "sh", "-c", script, &path, name]].concat();
+            spawned(machines[number % 2].call(&words))
+        })
+        .collect();
+    for child in children {
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    let log = home.read("log");
+    let (mut readers, mut writers) = (0, 0);
+    for line in log.lines() {
+        match line {
+            "+r" => readers += 1,
+            "-r" => readers -= 1,
+            "+w" => writers += 1,
+            _ => writers -= 1,
+        }
+        assert!(writers == 0 || (writers == 1 && readers == 0), "{log}");
+    }
+    assert_eq!(log.lines().count(), 20, "{log}");
+    let [one, two] = machines;
+    for machine in [&one, &two] {
+        machine.call(&["lock", "acquire", "schema", "--shared"]).ok();
+    }
+    let list = one.json(&["lock", "list"]);
+    assert_eq!((&list[0]["mode"], list[0]["holders"].as_array().unwrap().len()), (&json!("shared"), 2));
+    two.call(&["lock", "acquire", "schema", "--lock-timeout", "100ms"]).run().exit(6);
+}
+
+#[test]
 fn lock_of_a_killed_command_expires() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
