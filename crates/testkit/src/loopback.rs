@@ -35,6 +35,12 @@ impl Loopback {
         Loopback::start(move |request| docker(&name, request))
     }
 
+    /// A package registry that knows whoever has its token as `user-of-NAME`.
+    pub fn npm(name: &str) -> Self {
+        let name = name.to_owned();
+        Loopback::start(move |request| npm(&name, request))
+    }
+
     /// AWS's token service: a key that ends in 1 belongs to account 111111111111, and so on.
     pub fn sts() -> Self {
         Loopback::start(sts)
@@ -176,6 +182,15 @@ fn docker(name: &str, request: &Request) -> Answer {
             "Version": "1", "ApiVersion": "1.41", "MinAPIVersion": "1.24", "Os": "linux", "Arch": "amd64",
         })),
         _ => Answer::not_found(json!({"message": "not found"})),
+    }
+}
+
+fn npm(name: &str, request: &Request) -> Answer {
+    match request.path.as_str() {
+        "/-/whoami" if request.authorization == format!("Bearer token-of-{name}") => {
+            Answer::json(json!({"username": format!("user-of-{name}")}))
+        }
+        _ => Answer { status: "401 Unauthorized", ..Answer::json(json!({"error": "no token"})) },
     }
 }
 

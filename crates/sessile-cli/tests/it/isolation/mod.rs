@@ -10,6 +10,7 @@ mod protected;
 mod protected_approval;
 mod protected_files;
 mod race;
+mod reach;
 mod rooms;
 pub(crate) mod run;
 mod shells;

@@ -1,0 +1,376 @@
+//! Which target a tool reaches: tools x ways to select x levels.
+//!
+//! Each tool has three targets: `dev`, which no context binds, `staging`, which an unguarded context binds, and
+//! `production`, which a guarded one binds. The real tools ask servers on this machine that say which of them was asked;
+//! the others are tried by what their files hold. In every cell the tool reaches what `status` says, or it did not start;
+//! `production` is reached in none.
+
+use std::sync::LazyLock;
+
+use testkit::{Call, CallResult, Home, Loopback};
+
+use crate::home;
+
+const NAMES: [&str; 3] = ["dev", "staging", "production"];
+const LEVELS: [&str; 2] = ["env", "home"];
+
+/// The servers of all targets, which know their names.
+struct Servers {
+    kubernetes: Vec<Loopback>,
+    docker: Vec<Loopback>,
+    npm: Vec<Loopback>,
+    sts: Loopback,
+}
+
+static SERVERS: LazyLock<Servers> = LazyLock::new(|| Servers {
+    kubernetes: NAMES.iter().map(|name| Loopback::kubernetes(name)).collect(),
+    docker: NAMES.iter().map(|name| Loopback::docker(name)).collect(),
+    npm: NAMES.iter().map(|name| Loopback::npm(name)).collect(),
+    sts: Loopback::sts(),
+});
+
+/// A real tool: how it is bound, how its own selection is made, and what tells which target it reaches.
+struct Tool {
+    name: &'static str,
+    /// The binding of a target, as a table of a context.
+    binding: fn(target: &str) -> String,
+    /// Writes the tool's files, with one target selected.
+    write: fn(home: &Home, selected: &str),
+    /// Asks the target.
+    ask: fn() -> Vec<String>,
+    /// Whether its files select a target. The registry of npm stays selected, but its token is withheld.
+    has_selection: bool,
+    /// Shell commands that try to reach production from a session of another context.
+    tricks: &'static [&'static str],
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+fn sts() -> String {
+    format!("http://{}", SERVERS.sts.address())
+}
+
+const KEYS: &str = "aws sts get-caller-identity --query Arn --output text --endpoint-url";
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "kubectl",
+        binding: |target| format!("context = \"{target}\""),
+        write: |home, selected| {
+            let mut text = format!("apiVersion: v1\nkind: Config\ncurrent-context: {selected}\nclusters:\n");
+            for (name, server) in NAMES.iter().zip(&SERVERS.kubernetes) {
+                text.push_str(&format!(
+                    "- name: {name}\n  cluster: {{server: 'http://{}'}}\n",
+                    server.address()
+                ));
+            }
+            text.push_str("users:\n");
+            NAMES.iter().for_each(|name| {
+                text.push_str(&format!("- name: {name}\n  user: {{token: token-of-{name}}}\n"));
+            });
+            text.push_str("contexts:\n");
+            NAMES.iter().for_each(|name| {
+                text.push_str(&format!("- name: {name}\n  context: {{cluster: {name}, user: {name}}}\n"));
+            });
+            home.write(".kube/config", text);
+        },
+        ask: || words("kubectl get pods -o name"),
+        has_selection: true,
+        tricks: &[
+            "kubectl --context production get pods -o name",
+            "kubectl config use-context production; kubectl get pods -o name",
+            "kubectl --cluster production --user production get pods -o name",
+            "kubectl config set-context x --cluster=production --user=production; kubectl --context x get pods -o name",
+        ],
+    },
+    Tool {
+        name: "docker",
+        binding: |target| format!("context = \"{target}\""),
+        write: |home, selected| {
+            for (name, server) in NAMES.iter().zip(&SERVERS.docker) {
+                let endpoint = format!("host=tcp://{}", server.address());
+                home.tool("docker", &["context", "create", name, "--docker", &endpoint]).ok();
+            }
+            home.tool("docker", &["context", "use", selected]).ok();
+        },
+        ask: || words("docker info --format engine-of-{{.Name}}"),
+        has_selection: true,
+        tricks: &[
+            "docker --context production info --format engine-of-{{.Name}}",
+            "docker context use production; env -u DOCKER_CONTEXT docker info --format engine-of-{{.Name}}",
+            "DOCKER_CONTEXT=production docker info --format engine-of-{{.Name}}",
+        ],
+    },
+    Tool {
+        name: "aws",
+        binding: |target| format!("profile = \"{target}\""),
+        write: |home, selected| {
+            let mut keys = String::new();
+            let mut config = String::from("[default]\nregion = us-east-1\n");
+            for name in NAMES {
+                keys.push_str(&format!(
+                    "[{name}]\naws_access_key_id = user-of-{name}\naws_secret_access_key = s\n"
+                ));
+                config.push_str(&format!("[profile {name}]\nregion = us-east-1\n"));
+            }
+            keys.push_str(&format!(
+                "[default]\naws_access_key_id = user-of-{selected}\naws_secret_access_key = s\n"
+            ));
+            home.write(".aws/credentials", keys);
+            home.write(".aws/config", config);
+        },
+        ask: || words(&format!("{KEYS} {}", sts())),
+        has_selection: true,
+        tricks: &[
+            "aws --profile production sts get-caller-identity --query Arn --output text --endpoint-url $STS",
+            "AWS_PROFILE=production aws sts get-caller-identity --query Arn --output text --endpoint-url $STS",
+            "env -u AWS_PROFILE AWS_DEFAULT_PROFILE=production aws sts get-caller-identity --query Arn --output text --endpoint-url $STS",
+        ],
+    },
+    Tool {
+        name: "gh",
+        binding: |target| format!("user = \"{target}\""),
+        write: |home, selected| {
+            let mut text = format!(
+                "github.com:\n    user: {selected}\n    oauth_token: token-of-{selected}\n    users:\n"
+            );
+            for name in NAMES {
+                text.push_str(&format!("        {name}:\n            oauth_token: token-of-{name}\n"));
+            }
+            home.write(".config/gh/hosts.yml", text);
+        },
+        ask: || words("gh auth token"),
+        has_selection: true,
+        tricks: &["gh auth token --user production", "gh auth switch --user production; gh auth token"],
+    },
+    Tool {
+        name: "npm",
+        binding: |target| format!("registry = \"{}\"", registry(target)),
+        write: |home, selected| {
+            let mut text = format!("registry={}\n", registry(selected));
+            for name in NAMES {
+                let address = registry(name).trim_start_matches("http:").to_owned();
+                text.push_str(&format!("{address}:_authToken=token-of-{name}\n"));
+            }
+            home.write(".npmrc", text);
+        },
+        ask: || words("npm whoami"),
+        has_selection: false,
+        tricks: &["npm whoami --registry $NPM", "npm config set registry $NPM; npm whoami --registry $NPM"],
+    },
+];
+
+fn registry(name: &str) -> String {
+    let at = NAMES.iter().position(|one| *one == name).unwrap();
+    format!("http://{}/", SERVERS.npm[at].address())
+}
+
+/// Which target an answer is from. A server, a key, a token and a user all end in `-of-NAME`.
+fn reached(text: &str) -> Vec<&'static str> {
+    NAMES.into_iter().filter(|name| text.contains(&format!("-of-{name}"))).collect()
+}
+
+/// A home with the files of a tool, `staging` bound by an unguarded context and `production` by a guarded one.
+fn home_of(tool: &Tool, selected: &str) -> Home {
+    let home = home();
+    (tool.write)(&home, selected);
+    for (name, guard) in [("staging", ""), ("production", "guard = \"approval\"\n")] {
+        let text = format!("{guard}[tools.{}]\n{}\n", tool.name, (tool.binding)(name));
+        home.write(format!(".config/sessile/contexts/{name}.toml"), text);
+    }
+    home
+}
+
+/// How a context is selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Flag,
+    Variable,
+    Directory,
+    Terminal,
+    Session,
+    None,
+}
+
+const SELECTING: [Way; 5] = [Way::Flag, Way::Variable, Way::Directory, Way::Terminal, Way::Session];
+
+/// A home in which `staging` is selected in one way; the terminal of that way, if it is one.
+struct Selected {
+    home: Home,
+    way: Way,
+    terminal: Option<std::cell::RefCell<testkit::Tty>>,
+}
+
+impl Selected {
+    fn new(home: Home, way: Way) -> Self {
+        home.private_dir("project");
+        let mut terminal = None;
+        match way {
+            Way::Directory => {
+                home.call(&["context", "use", "staging", "--dir"]).cwd("project").ok();
+            }
+            Way::Session => {
+                home.call(&["session", "start", "--name", "pinned", "--context", "staging"]).ok();
+            }
+            Way::Terminal => {
+                let mut shell = home.shell();
+                shell.run(&format!("export PATH={}", testkit::tool_path().display()));
+                let production = registry("production");
+                // gh asks a terminal that is not dumb for its colours, and waits five seconds for the answer.
+                shell.run(&format!("export STS={} NPM={production} TERM=dumb; cd project", sts()));
+                let program = home.program().display();
+                let (text, status) = shell.run(&format!("{program} context use staging"));
+                assert_eq!(status, 0, "{text}");
+                terminal = Some(std::cell::RefCell::new(shell));
+            }
+            Way::Flag | Way::Variable | Way::None => {}
+        }
+        Selected { home, way, terminal }
+    }
+
+    fn call(&self, args: &[&str]) -> Call {
+        let flags: &[&str] = match self.way {
+            Way::Flag => &["--context", "staging"],
+            Way::Session => &["--session", "pinned"],
+            _ => &[],
+        };
+        let (command, rest) = args.split_first().unwrap();
+        let call = self.home.call(&[command]).args(flags).args(rest).with_tools().cwd("project");
+        let call = call.env("STS", sts()).env("NPM", registry("production"));
+        if self.way == Way::Variable { call.env("SESSILE_CONTEXT", "staging") } else { call }
+    }
+
+    /// What a call prints, and its status.
+    fn text(&self, args: &[&str]) -> (String, i32) {
+        if let Some(shell) = &self.terminal {
+            let quoted: Vec<String> =
+                args.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+            let line = format!("{} {}", self.home.program().display(), quoted.join(" "));
+            return shell.borrow_mut().run(&line);
+        }
+        let done: CallResult = self.call(args).run();
+        (done.told(), done.status().unwrap_or(-1))
+    }
+
+    /// The context that `status` names.
+    fn status(&self) -> Option<String> {
+        let (text, _) = self.text(&["status", "-ojson"]);
+        let field = text.split("\"current_context\": ").nth(1).unwrap_or_else(|| panic!("{text}"));
+        let value = field.split([',', '\n']).next().unwrap_or_default();
+        (value != "null").then(|| value.trim_matches('"').to_owned())
+    }
+
+    fn run(&self, level: &str, command: &[String]) -> (String, i32) {
+        let mut args = vec!["run", "--isolate", level, "--"];
+        args.extend(command.iter().map(String::as_str));
+        self.text(&args)
+    }
+}
+
+fn try_tool(name: &str) {
+    let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
+    for way in SELECTING {
+        let selected = Selected::new(home_of(tool, "production"), way);
+        for level in LEVELS {
+            assert_eq!(selected.status().as_deref(), Some("staging"), "{name} {way:?} {level}");
+            let (text, status) = selected.run(level, &(tool.ask)());
+            assert_eq!((reached(&text), status), (vec!["staging"], 0), "{name} {way:?} {level}: {text}");
+            for trick in tool.tricks {
+                let (text, _) = selected.run(level, &["sh".to_owned(), "-c".to_owned(), (*trick).to_owned()]);
+                assert!(!reached(&text).contains(&"production"), "{name} {way:?} {level} {trick}: {text}");
+            }
+            let (text, status) = selected.run(level, &(tool.ask)());
+            assert_eq!(
+                (reached(&text), status),
+                (vec!["staging"], 0),
+                "{name} {way:?} {level} after: {text}"
+            );
+        }
+    }
+    let own = Selected::new(home_of(tool, "dev"), Way::None);
+    for level in LEVELS {
+        assert_eq!(own.status(), None, "{name} {level}");
+        let (text, status) = own.run(level, &(tool.ask)());
+        assert_eq!((reached(&text), status), (vec!["dev"], 0), "{name} {level}: the user's own: {text}");
+        for trick in tool.tricks {
+            let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), (*trick).to_owned()]);
+            assert!(!reached(&text).contains(&"production"), "{name} {level} {trick}: {text}");
+        }
+    }
+    let own = Selected::new(home_of(tool, "production"), Way::None);
+    for level in LEVELS {
+        let (text, status) = own.run(level, &(tool.ask)());
+        assert_eq!(reached(&text), Vec::<&str>::new(), "{name} {level}: {text}");
+        assert_eq!(status == 125, tool.has_selection, "{name} {level}: not started: {text}");
+        let script = (tool.ask)().join(" ");
+        let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), script]);
+        assert!(!reached(&text).contains(&"production"), "{name} {level}: through a shell: {text}");
+    }
+}
+
+#[test]
+fn kubectl_reaches_what_status_says() {
+    try_tool("kubectl");
+}
+
+#[test]
+fn docker_reaches_what_status_says() {
+    try_tool("docker");
+}
+
+#[test]
+fn aws_reaches_what_status_says() {
+    try_tool("aws");
+}
+
+#[test]
+fn gh_reaches_what_status_says() {
+    try_tool("gh");
+}
+
+#[test]
+fn npm_reaches_what_status_says() {
+    try_tool("npm");
+}
+
+/// Variables of the caller that select a target without a context.
+#[test]
+fn variables_of_the_caller_reach_no_protected_target() {
+    for (tool, variables) in [
+        ("kubectl", &[("KUBECONFIG", "other/config")][..]),
+        ("docker", &[("DOCKER_CONTEXT", "production")]),
+        ("aws", &[("AWS_PROFILE", "production")]),
+        ("aws", &[("AWS_DEFAULT_PROFILE", "production")]),
+    ] {
+        let tool = TOOLS.iter().find(|one| one.name == tool).unwrap();
+        let home = home_of(tool, "dev");
+        if tool.name == "kubectl" {
+            let other =
+                home.read(".kube/config").replace("current-context: dev", "current-context: production");
+            home.write("other/config", other);
+        }
+        let own = Selected::new(home, Way::None);
+        for level in LEVELS {
+            let with = |command: &[&str]| {
+                let mut call = own.call(&["run", "--isolate", level, "--"]).args(command);
+                for (name, value) in variables {
+                    let value = if value.contains('/') {
+                        own.home.path(value).display().to_string()
+                    } else {
+                        (*value).to_owned()
+                    };
+                    call = call.env(name, value);
+                }
+                call.run()
+            };
+            let ask = (tool.ask)();
+            let ask: Vec<&str> = ask.iter().map(String::as_str).collect();
+            let done = with(&ask);
+            assert_eq!(done.status(), Some(125), "{variables:?} {level}: {}", done.told());
+            let done = with(&["sh", "-c", &ask.join(" ")]);
+            assert!(!reached(&done.told()).contains(&"production"), "{variables:?} {level}: {}", done.told());
+        }
+    }
+}
