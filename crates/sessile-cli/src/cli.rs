@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 use sessile::StateArgs;
 
 use crate::commands::{
-    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status, task, tool, trust,
-    undo, user,
+    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook,
+    import, lock, man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status,
+    task, tool, trust, undo, user,
 };
 pub use crate::cx::Cx;
 use crate::error::Outcome;
@@ -59,6 +59,8 @@ pub enum Command {
     Prompt(Lazy<prompt::Args>),
     /// Make, select, guard and move contexts: named targets such as "staging"
     Context(LazyGroup<context::Command>),
+    /// Create contexts for what your tools already have
+    Import(Lazy<import::Args>),
     /// Read and change settings, each with its origin
     Config(LazyGroup<config::Command>),
     /// Start, list and stop sessions: owned stretches of work, each pinned to one context
@@ -160,6 +162,7 @@ impl Command {
             Command::Prompt(Lazy(args)) => prompt::run(args, cx),
             Command::Tool(LazyGroup(command)) => command.run(cx),
             Command::Context(LazyGroup(command)) => command.run(cx),
+            Command::Import(Lazy(args)) => import::run(args, cx),
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),
             Command::Auth(LazyGroup(command)) => command.run(cx),

@@ -21,7 +21,7 @@ use sessile::settings::{Layer, Origin, Value};
 use sessile::{Error, State, StateArgs, World};
 
 use crate::cli::{Cli, Command};
-use crate::commands::run;
+use crate::commands::{import, run};
 use crate::cx::Cx;
 use crate::effects::CommandEntry;
 use crate::error::{Failure, Outcome};
@@ -92,7 +92,7 @@ fn call(
     let out = match ready.and_then(|out| state.clear_stale_selection().map(|()| out)) {
         Ok(out) => out,
         Err(_) if entry.mode.tolerates_broken_settings => early.clone(),
-        Err(error) => return finish(early, Err(own(error))),
+        Err(error) => return finish(early, Err(import::with_hint(&state, own(error)))),
     };
     // Nothing in the state needs to be taken down in order.
     let cx = ManuallyDrop::new(Cx { state, out });
@@ -102,6 +102,7 @@ fn call(
     {
         cx.state.recover_after(error);
     }
+    let outcome = outcome.map_err(|failure| import::with_hint(&cx.state, failure));
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
 }

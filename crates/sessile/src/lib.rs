@@ -21,6 +21,7 @@ pub mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+pub mod import;
 mod interactive;
 pub mod json;
 pub mod lock;

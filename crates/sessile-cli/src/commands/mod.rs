@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod env;
 pub mod history;
 pub mod hook;
+pub mod import;
 mod input;
 pub mod lock;
 pub mod man;

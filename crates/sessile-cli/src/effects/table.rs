@@ -97,6 +97,7 @@ macro_rules! serving {
 
 const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
 const CONTEXT_FILE: &str = "the context's file";
+const IMPORTED: &str = "new files among the user's contexts, and bindings in existing ones";
 const VAULT: &str = "the vault";
 const SERVICE: &str = "the service's store";
 const LOCKS: &str = "the store, or the server's, for the time given or while the command lives";
@@ -279,6 +280,11 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("hook", &[]).ignoring_selection()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
+    CommandEntry::write("import", IMPORTED, writing![ConfirmationRequired, Declined, InSession, GuardApproval, ContextExists])
+        .ignoring_selection(),
+    CommandEntry::write("import apply", IMPORTED, writing![InSession, GuardApproval, ContextExists])
+        .ignoring_selection(),
+    CommandEntry::read("import scan", &[]).ignoring_selection(),
     CommandEntry::write("lock acquire", LOCKS, there![]).outside(),
     CommandEntry::destructive("lock break", LOCKS, there![LockNotFound, LockLost]).outside(),
     CommandEntry::read("lock list", there![]).outside()

@@ -302,7 +302,7 @@ fn text_effect(path: &Path, before: Option<String>, after: Option<String>) -> Ef
     Effect::Text { path: path.to_owned(), before, after, untrusted: false }
 }
 
-pub(super) fn apply<'c>(
+pub(crate) fn apply<'c>(
     path: &Path,
     text: &str,
     prefix: &[String],

@@ -8,7 +8,7 @@
 
 pub mod approval;
 mod catalog;
-mod change;
+pub(crate) mod change;
 mod definition;
 mod guard;
 pub(crate) mod guard_weakening;

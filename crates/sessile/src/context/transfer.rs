@@ -32,7 +32,7 @@ pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<ContextExp
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.to_string()];
         let (secret, plain): (Vec<ContextEdit>, Vec<ContextEdit>) =
-            changes(app, context)?.into_iter().partition(is_hidden);
+            edits(app, context)?.into_iter().partition(is_hidden);
         exported.text = change::apply(path, &exported.text, &prefix, &plain)?;
         exported.left_out.extend(secret.iter().map(|change| (context.name.clone(), change.key.to_string())));
     }
@@ -127,7 +127,7 @@ impl Contexts<'_> {
     /// Takes contexts in. Everything is looked at before anything is written.
     pub fn import(&self, contexts: &[Context], in_project: bool, replace: bool) -> Result<Vec<Context>> {
         for context in contexts {
-            refuse_secrets(&changes(self.state.app(), context)?)?;
+            refuse_secrets(&edits(self.state.app(), context)?)?;
             let existing = self.find(&context.name)?;
             let bound = existing.as_ref().map(|existing| existing.tools.as_slice()).unwrap_or_default();
             self.check_bindings(context, bound)?;
@@ -152,7 +152,7 @@ impl Contexts<'_> {
                 self.create(
                     "context import",
                     &context.name,
-                    &changes(self.state.app(), context)?,
+                    &edits(self.state.app(), context)?,
                     in_project,
                     replace,
                 )
@@ -162,10 +162,10 @@ impl Contexts<'_> {
 }
 
 /// The changes that make a context out of nothing.
-fn changes(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
-    let mut changes = Vec::new();
+pub(crate) fn edits(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
+    let mut edits = Vec::new();
     let mut add = |segments: &[&str], value: Value| {
-        changes.push(ContextEdit { key: SettingKey::new(segments.iter().copied()), value: Some(value) });
+        edits.push(ContextEdit { key: SettingKey::new(segments.iter().copied()), value: Some(value) });
     };
     if let Some(description) = &context.description {
         add(&["description"], Value::Text(description.clone()));
@@ -205,7 +205,7 @@ fn changes(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
     for (url, credential) in &context.agents {
         add(&["agents", url, "credential"], Value::Text(credential.clone()));
     }
-    Ok(changes)
+    Ok(edits)
 }
 
 /// Whether an export leaves a change out.

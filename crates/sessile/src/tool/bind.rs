@@ -316,7 +316,7 @@ pub(crate) fn is_strict(bindings: &Bindings) -> bool {
 }
 
 /// A template with the value and its siblings in it.
-pub(super) fn filled(template: &str, value: &str, said: &BTreeMap<String, String>) -> String {
+pub(crate) fn filled(template: &str, value: &str, said: &BTreeMap<String, String>) -> String {
     // One pass: what a value holds is not a placeholder.
     let mut out = String::new();
     let mut rest = template;

@@ -62,11 +62,13 @@ pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSelection, Targe
 pub use tool_states::{Copy, ToolState, changed_copies, tool_states};
 pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
+pub(crate) use bind::filled;
 pub(crate) use binding::check_binding;
 pub(crate) use paths::ORIGINALS;
 pub(crate) use prepare::withdraw;
-pub(crate) use protection::targets_of;
+pub(crate) use protection::{OriginalFiles, targets_of};
 pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;
+pub(crate) use target::target_names_in;
 pub(crate) use withheld::own_variables;
 pub(crate) use workdir_state::displaced_copies;

@@ -226,14 +226,14 @@ fn is_same(profile: &Profile, target: &GuardedTarget, bound: &GuardedTarget) -> 
 }
 
 /// The user's own files, outside any session.
-struct OriginalFiles<'a> {
+pub(crate) struct OriginalFiles<'a> {
     state: &'a State,
     originals: Originals,
     places: SessionPaths,
 }
 
 impl<'a> OriginalFiles<'a> {
-    fn of(state: &'a State) -> Self {
+    pub(crate) fn of(state: &'a State) -> Self {
         let originals = Originals::of(state.app(), state.world());
         let places = SessionPaths::of(state.world(), &originals, Path::new(""), "", PathBuf::new());
         OriginalFiles { state, originals, places }
@@ -253,7 +253,7 @@ impl<'a> OriginalFiles<'a> {
     }
 
     /// The user's files that a path in a room is copied from: those of the variable, and those at the usual place.
-    fn files_of(&self, profile: &Profile, file: &str) -> Vec<PathBuf> {
+    pub(crate) fn files_of(&self, profile: &Profile, file: &str) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for seed in &profile.seed {
             let Ok(rest) = Path::new(file).strip_prefix(&seed.to) else { continue };

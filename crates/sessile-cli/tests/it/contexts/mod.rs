@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod edit;
 mod guards;
+mod import_tools;
 mod names;
 mod rename;
 mod selection;

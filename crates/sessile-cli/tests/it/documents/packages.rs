@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::repository;
 
 /// How many packages `Cargo.lock` may name, those for other systems included. Raise it knowingly.
-const MOST: usize = 263;
+const MOST: usize = 267;
 
 /// Packages that may be there twice, and why.
 const TWICE: &[&str] = &[

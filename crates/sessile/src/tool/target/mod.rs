@@ -137,6 +137,16 @@ pub(crate) struct TargetCopies<'a> {
     pub(crate) defaults: &'a [(PathBuf, PathBuf)],
 }
 
+/// The names of the entries of a place in a file; an entry may have several.
+pub(crate) fn target_names_in(
+    place: &TargetPlace,
+    path: &Path,
+    fill: &dyn Fn(&str) -> String,
+) -> Result<Vec<Vec<String>>> {
+    let entries = EntryFile { place, path: path.to_owned(), fill }.load()?;
+    Ok(entries.into_iter().map(|entry| entry.names).collect())
+}
+
 /// The identities of an entry of a set in the files that `locate` finds for a place.
 pub(crate) fn identities(
     sets: &[TargetSet],

@@ -1,0 +1,211 @@
+//! `sessile import`: contexts for the targets that the user's tools already have.
+
+use testkit::{CallResult, Home};
+
+use crate::home;
+
+/// A kubeconfig with these contexts, each with a cluster and a user of its own, the first one current.
+fn kubeconfig(contexts: &[&str]) -> String {
+    let mut text = format!("apiVersion: v1\nkind: Config\ncurrent-context: {}\nclusters:\n", contexts[0]);
+    let mut add = |heading: &str, line: fn(&str) -> String| {
+        text.push_str(heading);
+        contexts.iter().for_each(|name| text.push_str(&line(name)));
+    };
+    add("", |name| format!("- name: {name}\n  cluster: {{server: 'https://{name}.invalid'}}\n"));
+    add("users:\n", |name| format!("- name: {name}\n  user: {{token: token-of-{name}}}\n"));
+    add("contexts:\n", |name| format!("- name: {name}\n  context: {{cluster: {name}, user: {name}}}\n"));
+    text
+}
+
+fn names(done: &CallResult) -> Vec<String> {
+    let contexts = done.json();
+    let contexts = contexts.as_array().unwrap_or_else(|| panic!("{}", done.told()));
+    contexts.iter().map(|context| context["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn proposed(home: &Home) -> Vec<String> {
+    names(&home.call(&["import", "--dry-run", "-ojson"]).ok())
+}
+
+/// A home whose tools know production and staging under various names.
+fn home_with_targets() -> Home {
+    let home = home();
+    home.write(".kube/config", kubeconfig(&["gke_corp_europe-west1_prod", "staging"]));
+    home.write(
+        ".aws/config",
+        "[default]\nregion = x\n[profile prd-admin]\nregion = x\n[profile stg]\nregion = x\n",
+    );
+    home
+}
+
+#[test]
+fn targets_of_one_environment_become_one_context() {
+    let home = home_with_targets();
+    let before = home.tree_of_people();
+    let done = home.call(&["import", "--dry-run", "-ojson"]).ok().json();
+    let binds = |context: &serde_json::Value| -> Vec<String> {
+        let targets = context["targets"].as_array().unwrap();
+        targets.iter().map(|target| target["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(done[0]["name"], "production");
+    assert_eq!(done[0]["guard"], "approval");
+    assert_eq!(binds(&done[0]), ["prd-admin", "gke_corp_europe-west1_prod"]);
+    assert_eq!(done[1]["name"], "staging");
+    assert_eq!(done[1]["guard"], "none");
+    assert_eq!(binds(&done[1]), ["stg", "staging"]);
+    assert_eq!(home.tree_of_people(), before, "a dry run writes nothing");
+}
+
+#[test]
+fn imported_contexts_are_used_by_the_real_tools() {
+    let home = home_with_targets();
+    let originals = [".kube/config", ".aws/config"].map(|file| home.read(file));
+    home.call(&["import", "--yes"]).ok();
+    let run = |command: &[&str]| {
+        home.call(&["run", "--context", "staging", "--"]).args(command).with_tools().ok().stdout()
+    };
+    assert_eq!(run(&["kubectl", "config", "current-context"]), "staging\n");
+    assert_eq!(run(&["sh", "-c", "echo $AWS_PROFILE"]), "stg\n");
+    home.call(&["run", "--context", "production", "--", "true"]).run().exit(125);
+    assert_eq!([".kube/config", ".aws/config"].map(|file| home.read(file)), originals);
+}
+
+#[test]
+fn second_import_proposes_only_what_is_new() {
+    let home = home_with_targets();
+    home.call(&["import", "--yes"]).ok();
+    assert!(home.call(&["import", "--yes"]).ok().stdout().contains("nothing new"));
+    home.write(".docker/contexts/meta/x/meta.json", "{\"Name\": \"stage\"}");
+    home.write(".kube/config", kubeconfig(&["gke_corp_europe-west1_prod", "staging", "dev"]));
+    assert_eq!(proposed(&home), ["staging", "dev"]);
+    let done = home.call(&["import", "--yes"]).ok().stdout();
+    assert!(done.contains("added to context \"staging\": docker.context=stage"), "{done}");
+    let staging = home.read(".config/sessile/contexts/staging.toml");
+    assert!(staging.contains("profile = \"stg\"") && staging.contains("context = \"stage\""), "{staging}");
+    assert_eq!(proposed(&home), Vec::<String>::new());
+}
+
+#[test]
+fn context_that_exists_keeps_its_guard_and_its_bindings() {
+    let home = home_with_targets();
+    let own = "guard = \"explicit\"\n[tools.kubectl]\ncontext = \"elsewhere\"\n";
+    home.write(".config/sessile/contexts/staging.toml", own);
+    home.call(&["import", "--yes"]).ok();
+    let staging = home.read(".config/sessile/contexts/staging.toml");
+    assert!(staging.contains("explicit") && staging.contains("elsewhere"), "{staging}");
+    assert!(staging.contains("profile = \"stg\""), "{staging}");
+}
+
+#[test]
+fn script_must_say_yes() {
+    let home = home_with_targets();
+    let done = home.call(&["import", "-ojson"]).run().exit(2);
+    assert_eq!(done.code(), "CONFIRMATION_REQUIRED");
+    assert!(!home.path(".config/sessile/contexts").exists());
+}
+
+#[test]
+fn plan_can_be_edited_before_it_is_applied() {
+    let home = home_with_targets();
+    home.call(&["import", "--plan", "plan.toml"]).ok();
+    assert!(!home.path(".config/sessile/contexts").exists());
+    let plan = home.read("plan.toml");
+    home.write("plan.toml", plan.replace("contexts.staging", "contexts.test"));
+    home.call(&["import", "apply", "plan.toml"]).ok();
+    assert!(home.path(".config/sessile/contexts/test.toml").exists());
+    assert!(!home.path(".config/sessile/contexts/staging.toml").exists());
+    let again = home.call(&["import", "apply", "plan.toml"]).ok().stdout();
+    assert!(again.contains("context \"test\" binds all of it already"), "{again}");
+}
+
+#[test]
+fn person_chooses_from_a_list() {
+    let home = home_with_targets();
+    let mut terminal = home.call(&["import"]).env("TERM", "xterm").tty();
+    terminal.expect("Contexts to create");
+    terminal.expect("esc cancels");
+    // Unmarks the first, which is production.
+    terminal.type_line(" ");
+    let (text, status) = terminal.finish();
+    assert_eq!(status, 0, "{text}");
+    assert!(home.path(".config/sessile/contexts/staging.toml").exists(), "{text}");
+    assert!(!home.path(".config/sessile/contexts/production.toml").exists(), "{text}");
+}
+
+#[test]
+fn only_some_contexts_are_created() {
+    let home = home_with_targets();
+    home.call(&["import", "--only", "staging", "--yes"]).ok();
+    assert!(home.path(".config/sessile/contexts/staging.toml").exists());
+    assert!(!home.path(".config/sessile/contexts/production.toml").exists());
+    let done = home.call(&["import", "--only", "nosuch", "--yes"]).run().exit(2);
+    assert!(done.stderr().contains("production"), "it names what is proposed: {}", done.told());
+}
+
+#[test]
+fn context_that_is_missing_but_has_targets_is_offered() {
+    let home = home_with_targets();
+    let done = home.call(&["run", "--context", "staging", "-ojson", "--", "true"]).run().exit(125);
+    let error = done.json_error();
+    assert_eq!(error["code"], "CONTEXT_NOT_FOUND");
+    assert_eq!(error["fix_command"], "sessile import --only staging");
+    assert!(error["hint"].as_str().unwrap().starts_with("aws and kubectl have a target for it"), "{error}");
+    let done = home.call(&["context", "show", "nosuch", "-ojson"]).run().exit(5);
+    assert_eq!(done.json_error()["fix_command"], serde_json::Value::Null);
+}
+
+#[test]
+fn targets_in_several_files_are_found_once() {
+    let home = home();
+    for (file, contexts) in [("a", &["dev", "shared"][..]), ("b", &["staging", "shared"]), ("c", &["qa"])] {
+        home.write(format!("kube/{file}"), kubeconfig(contexts));
+    }
+    let files = ["a", "b", "c"].map(|file| home.path("kube").join(file).display().to_string()).join(":");
+    let done = home.call(&["import", "scan", "-ojson"]).env("KUBECONFIG", files).ok();
+    assert_eq!(names(&done), ["dev", "shared", "staging", "qa"]);
+}
+
+#[test]
+fn five_hundred_targets_are_proposed_with_names_of_their_own() {
+    let home = home();
+    let contexts: Vec<String> = (0..500).map(|number| format!("team{number}-prod")).collect();
+    home.write(".kube/config", kubeconfig(&contexts.iter().map(String::as_str).collect::<Vec<_>>()));
+    let proposed = proposed(&home);
+    assert_eq!(proposed.len(), 500);
+    assert!(proposed.contains(&"production-team499".to_owned()), "{proposed:?}");
+}
+
+#[test]
+fn tool_whose_file_is_broken_does_not_stop_the_others() {
+    let home = home_with_targets();
+    home.write(".kube/config", "contexts: [");
+    let done = home.call(&["import", "--dry-run", "-ojson"]).ok();
+    assert_eq!(names(&done), ["production", "staging"]);
+    assert!(done.stderr().contains(".kube/config"), "{}", done.told());
+}
+
+#[test]
+fn import_is_refused_inside_a_session() {
+    let home = home_with_targets();
+    let program = home.program().display().to_string();
+    home.call(&["run", "--", &program, "import", "--yes"]).run().exit(7);
+}
+
+#[test]
+fn three_commands_lead_to_two_agents_in_two_contexts() {
+    let home = home();
+    home.write(".kube/config", kubeconfig(&["production", "staging", "dev"]));
+    let mut shell = home.shell();
+    shell.run(&format!("export PATH=\"$PATH:{}\"", testkit::tool_path().display()));
+    let commands = [
+        "sessile import --yes",
+        "sessile run --context staging -- sh -c 'sleep 1; kubectl config current-context' >one & true",
+        "sessile run --context dev -- kubectl config current-context >two",
+    ];
+    for command in commands {
+        let (text, status) = shell.run(command);
+        assert_eq!(status, 0, "{command}: {text}");
+    }
+    shell.run("wait");
+    assert_eq!((home.read("one").as_str(), home.read("two").as_str()), ("staging\n", "dev\n"));
+}

@@ -1,0 +1,246 @@
+//! Grouping of targets into proposed contexts: targets of several tools whose names speak of the same environment.
+//!
+//! A name is split into words. One of them may name an environment (`prod`, `prd` and `live` are production); the others
+//! tell targets of one environment apart, such as regions. Where each tool has one target for an environment, these belong
+//! together whatever else their names say. Where a tool has several, each is a context of its own, with the targets of
+//! other tools that share the most of its words, or that stand alone.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::context::Guard;
+
+/// A target that a tool has, as a context would bind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundTarget {
+    /// Tool.
+    pub tool: String,
+    /// Key of the binding.
+    pub key: String,
+    /// Name of the target: the value of the binding.
+    pub name: String,
+    /// Bindings that belong to it, such as the host of an account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<(String, String)>,
+}
+
+/// A context that the import proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProposedContext {
+    /// Name.
+    pub name: String,
+    /// Guard: `approval` for what looks like production.
+    pub guard: Guard,
+    /// Bindings, one target for a tool.
+    pub targets: Vec<FoundTarget>,
+}
+
+/// Environments, and the words that name them. The first of an environment is its name.
+const ENVIRONMENTS: &[&[&str]] = &[
+    &["production", "prod", "prd", "live"],
+    &["staging", "stage", "stg", "preprod", "preproduction", "preview"],
+    &["dev", "develop", "development", "nonprod", "nonproduction"],
+    &["test", "testing", "tst", "qa", "uat"],
+    &["sandbox", "sbx"],
+    &["local", "localhost", "kind", "minikube", "docker"],
+];
+
+/// The name that tools give to what they use without a selection.
+const DEFAULT: &str = "default";
+
+/// Groups targets into contexts, in the order of the environments and then by name.
+pub fn propose(found: &[FoundTarget]) -> Vec<ProposedContext> {
+    let mut environments: BTreeMap<usize, Vec<Named<'_>>> = BTreeMap::new();
+    let mut others: BTreeMap<String, Vec<FoundTarget>> = BTreeMap::new();
+    // What a tool uses without any selection needs no context.
+    for target in found.iter().filter(|target| target.name != DEFAULT) {
+        let words = words(&target.name);
+        match words.iter().find_map(|word| environment(word)) {
+            Some(environment) => {
+                let rest = words.into_iter().filter(|word| self::environment(word).is_none()).collect();
+                environments.entry(environment).or_default().push(Named { target, rest });
+            }
+            None => others.entry(words.join("-")).or_default().push(target.clone()),
+        }
+    }
+    let mut proposed = Vec::new();
+    for (environment, targets) in environments {
+        proposed.extend(of_environment(environment, &targets));
+    }
+    let others = others.into_iter().filter(|(name, _)| !name.is_empty());
+    proposed.extend(others.flat_map(|(name, targets)| split_by_tool(&name, Guard::None, targets)));
+    make_unique(&mut proposed);
+    proposed
+}
+
+/// A target, and the words of its name that do not name its environment.
+struct Named<'a> {
+    target: &'a FoundTarget,
+    rest: Vec<String>,
+}
+
+fn of_environment(environment: usize, targets: &[Named<'_>]) -> Vec<ProposedContext> {
+    let name = ENVIRONMENTS.get(environment).and_then(|words| words.first()).copied().unwrap_or_default();
+    let guard = if environment == 0 { Guard::Approval } else { Guard::None };
+    let mut by_tool: BTreeMap<&str, Vec<&Named<'_>>> = BTreeMap::new();
+    for named in targets {
+        by_tool.entry(&named.target.tool).or_default().push(named);
+    }
+    let (several, single): (Vec<_>, Vec<_>) = by_tool.into_values().partition(|targets| targets.len() > 1);
+    let single: Vec<&Named<'_>> = single.into_iter().flatten().collect();
+    if several.is_empty() {
+        let targets = single.iter().map(|named| named.target.clone()).collect();
+        return vec![ProposedContext { name: name.to_owned(), guard, targets }];
+    }
+    // Targets of tools that have several are told apart by their other words.
+    let mut groups: BTreeMap<String, Vec<FoundTarget>> = BTreeMap::new();
+    for named in several.into_iter().flatten() {
+        groups.entry(named.rest.join("-")).or_default().push(named.target.clone());
+    }
+    let mut proposed = Vec::new();
+    for (rest, mut targets) in groups {
+        let own: Vec<&str> = rest.split('-').collect();
+        let joins = |named: &&&Named<'_>| {
+            named.rest.is_empty() || named.rest.iter().any(|word| own.contains(&word.as_str()))
+        };
+        targets.extend(single.iter().filter(joins).map(|named| named.target.clone()));
+        let name = if rest.is_empty() { name.to_owned() } else { format!("{name}-{rest}") };
+        proposed.extend(split_by_tool(&name, guard, targets));
+    }
+    let is_used = |named: &Named<'_>| proposed.iter().any(|context| context.targets.contains(named.target));
+    let left: Vec<FoundTarget> =
+        single.iter().filter(|named| !is_used(named)).map(|named| named.target.clone()).collect();
+    if !left.is_empty() {
+        proposed.push(ProposedContext { name: name.to_owned(), guard, targets: left });
+    }
+    proposed
+}
+
+/// Contexts with at most one target of a binding each: a second one of the same words is a context of its own.
+fn split_by_tool(name: &str, guard: Guard, targets: Vec<FoundTarget>) -> Vec<ProposedContext> {
+    let mut contexts: Vec<ProposedContext> = Vec::new();
+    for target in targets {
+        let is_free = |context: &&mut ProposedContext| {
+            !context.targets.iter().any(|other| (&other.tool, &other.key) == (&target.tool, &target.key))
+        };
+        match contexts.iter_mut().find(is_free) {
+            Some(context) => context.targets.push(target),
+            None => contexts.push(ProposedContext { name: name.to_owned(), guard, targets: vec![target] }),
+        }
+    }
+    contexts
+}
+
+/// Gives contexts of one name numbers.
+fn make_unique(proposed: &mut [ProposedContext]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for context in proposed {
+        let count = seen.entry(context.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            context.name = format!("{}-{count}", context.name);
+        }
+    }
+}
+
+/// The index of the environment that a word names.
+fn environment(word: &str) -> Option<usize> {
+    // A number at the end counts instances: prod1, stg02.
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    ENVIRONMENTS.iter().position(|words| words.contains(&word))
+}
+
+/// The words of a target's name, in small letters: what letters and digits other characters separate.
+fn words(name: &str) -> Vec<String> {
+    let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let mut words: Vec<String> = Vec::new();
+    for word in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        let word = word.to_ascii_lowercase();
+        match words.last_mut() {
+            // pre-prod and non-prod are one word each, and not production.
+            Some(before) if ["pre", "non"].contains(&before.as_str()) => before.push_str(&word),
+            _ => words.push(word),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FoundTarget, ProposedContext, propose};
+    use crate::context::Guard;
+
+    fn target(tool: &str, name: &str) -> FoundTarget {
+        FoundTarget { tool: tool.into(), key: "context".into(), name: name.into(), beside: Vec::new() }
+    }
+
+    /// Names, and what each binds.
+    fn shown(proposed: &[ProposedContext]) -> Vec<String> {
+        let line = |context: &ProposedContext| {
+            let targets = context.targets.iter().map(|target| format!(" {}={}", target.tool, target.name));
+            format!("{}:{}", context.name, targets.collect::<String>())
+        };
+        proposed.iter().map(line).collect()
+    }
+
+    #[test]
+    fn words_for_one_environment_belong_together() {
+        let found = [
+            target("kube", "gke_corp_europe-west1_prod"),
+            target("aws", "prd-admin"),
+            target("docker", "live"),
+            target("kube", "stg"),
+            target("aws", "Staging"),
+        ];
+        let proposed = propose(&found);
+        assert_eq!(
+            shown(&proposed),
+            [
+                "production: aws=prd-admin docker=live kube=gke_corp_europe-west1_prod",
+                "staging: aws=Staging kube=stg"
+            ]
+        );
+        assert_eq!(proposed[0].guard, Guard::Approval);
+        assert_eq!(proposed[1].guard, Guard::None);
+    }
+
+    #[test]
+    fn several_targets_of_one_tool_are_several_contexts() {
+        let found = [
+            target("kube", "prod-eu"),
+            target("kube", "prod-us"),
+            target("aws", "prod"),
+            target("gcloud", "prod-us-main"),
+        ];
+        assert_eq!(
+            shown(&propose(&found)),
+            [
+                "production-eu: kube=prod-eu aws=prod",
+                "production-us: kube=prod-us aws=prod gcloud=prod-us-main"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_without_an_environment_are_matched_whole() {
+        let found =
+            [target("kube", "acme"), target("aws", "Acme"), target("gh", "bob"), target("kube", "acme_")];
+        let proposed = propose(&found);
+        assert_eq!(shown(&proposed), ["acme: kube=acme aws=Acme", "acme-2: kube=acme_", "bob: gh=bob"]);
+    }
+
+    #[test]
+    fn words_inside_other_words_name_nothing() {
+        let proposed = propose(&[target("kube", "product-team"), target("kube", "alive")]);
+        assert!(proposed.iter().all(|context| context.guard == Guard::None), "{proposed:?}");
+    }
+
+    #[test]
+    fn pre_production_is_not_production() {
+        for name in ["pre-prod", "preprod", "non-prod", "nonprod"] {
+            let proposed = propose(&[target("kube", name)]);
+            assert_eq!(proposed[0].guard, Guard::None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Plans of an import: the contexts to create, as text, and creating them.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::context::{Context, ContextEdit, Guard, change, transfer};
+use crate::error::Result;
+use crate::import::{FoundTarget, ProposedContext};
+use crate::names::ContextName;
+use crate::settings::{SettingKey, Value, empty_text};
+use crate::state::State;
+
+/// What the import did with one context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImportedContext {
+    /// Name.
+    pub name: ContextName,
+    /// What became of it.
+    pub result: ImportResult,
+    /// Bindings that were added, as `TOOL.KEY=VALUE`.
+    pub added: Vec<String>,
+}
+
+/// What the import can do with a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportResult {
+    /// It did not exist.
+    Created,
+    /// It existed and got bindings of tools that it did not bind.
+    Extended,
+    /// It existed and binds all these tools.
+    Unchanged,
+}
+
+/// The proposed contexts without the targets that a context binds already, and without contexts that are left empty.
+pub fn new_contexts(existing: &[Context], proposed: Vec<ProposedContext>) -> Vec<ProposedContext> {
+    let is_bound = |target: &FoundTarget| existing.iter().any(|context| binds(context, target));
+    let has_key = |context: &Context, target: &FoundTarget| {
+        let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
+        bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
+    };
+    let mut new = Vec::new();
+    for mut context in proposed {
+        context.targets.retain(|target| !is_bound(target));
+        // An existing context of that name is extended, but keeps what it binds.
+        let taken = existing.iter().find(|one| one.name.as_str() == context.name);
+        if let Some(taken) = taken {
+            context.targets.retain(|target| !has_key(taken, target));
+        }
+        if !context.targets.is_empty() {
+            new.push(context);
+        }
+    }
+    new
+}
+
+/// The names of the contexts that bind a target.
+pub fn contexts_of(contexts: &[Context], target: &FoundTarget) -> Vec<String> {
+    contexts.iter().filter(|context| binds(context, target)).map(|context| context.name.to_string()).collect()
+}
+
+fn binds(context: &Context, target: &FoundTarget) -> bool {
+    let bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
+    bindings.flat_map(|(_, bindings)| bindings).any(|(key, value)| {
+        let is_name = |value: &serde_json::Value| value.as_str() == Some(target.name.as_str());
+        *key == target.key
+            && (is_name(value) || value.as_array().is_some_and(|names| names.iter().any(is_name)))
+    })
+}
+
+/// The text of a plan: a file of contexts as `context export` writes it.
+pub fn plan_text(path: &Path, contexts: &[ProposedContext]) -> Result<String> {
+    let mut text = empty_text(path).to_owned();
+    for context in contexts {
+        let prefix = ["contexts".to_owned(), context.name.clone()];
+        let guard = (context.guard > Guard::None)
+            .then(|| edit(&["guard"], Value::Text(context.guard.as_str().to_owned())));
+        let bindings = context.targets.iter().flat_map(|target| {
+            let beside = target.beside.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            beside
+                .chain([(target.key.as_str(), target.name.as_str())])
+                .map(|(key, value)| edit(&["tools", &target.tool, key], Value::Text(value.to_owned())))
+        });
+        let edits: Vec<ContextEdit> = guard.into_iter().chain(bindings).collect();
+        text = change::apply(path, &text, &prefix, &edits)?;
+    }
+    Ok(text)
+}
+
+fn edit(segments: &[&str], value: Value) -> ContextEdit {
+    ContextEdit { key: SettingKey::new(segments.iter().copied()), value: Some(value) }
+}
+
+/// Creates the contexts of a plan. A context that exists keeps its guard and what it binds, and gets bindings of other tools.
+pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>> {
+    let contexts = state.contexts();
+    let mut results = Vec::new();
+    for context in planned {
+        let edits = transfer::edits(state.app(), context)?;
+        let existing = contexts.find(&context.name)?;
+        let is_missing = |edit: &&ContextEdit| match (edit.key.segments(), &existing) {
+            (_, None) => true,
+            ([table, tool, ..], Some(existing)) if table == "tools" => {
+                !existing.tools.iter().any(|(bound, _)| bound == tool)
+            }
+            _ => false,
+        };
+        let edits: Vec<ContextEdit> = edits.iter().filter(is_missing).cloned().collect();
+        let added = edits.iter().filter_map(shown_binding).collect();
+        let result = match existing {
+            None => {
+                contexts.create("import apply", &context.name, &edits, false, false)?;
+                ImportResult::Created
+            }
+            Some(_) if edits.is_empty() => ImportResult::Unchanged,
+            Some(_) => {
+                contexts.change(&context.name, &edits)?;
+                ImportResult::Extended
+            }
+        };
+        results.push(ImportedContext { name: context.name.clone(), result, added });
+    }
+    Ok(results)
+}
+
+/// A binding as `TOOL.KEY=VALUE`.
+fn shown_binding(edit: &ContextEdit) -> Option<String> {
+    match (edit.key.segments(), &edit.value) {
+        ([table, tool, key], Some(value)) if table == "tools" => Some(format!("{tool}.{key}={}", value)),
+        _ => None,
+    }
+}
