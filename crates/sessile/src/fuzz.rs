@@ -27,7 +27,7 @@ fn check_error(error: &Error) {
     assert!(report.message.len() < 64 * 1024, "a message of {} bytes", report.message.len());
 }
 
-/// The value, if there is one. An error is checked.
+/// Value of a result; the error is checked for leaks and panics.
 fn checked<T>(result: Result<T>) -> Option<T> {
     result.inspect_err(check_error).ok()
 }
@@ -118,7 +118,7 @@ pub fn json_tree(bytes: &[u8]) {
     tree(Notation::Json, bytes);
 }
 
-/// What is written says what was read, also after the edits that profiles make.
+/// Round trip of a tree, also after the edits that profiles make.
 fn tree(notation: Notation, bytes: &[u8]) {
     let Some(text) = utf8(bytes) else { return };
     let Some(tree) = checked(notation.parse(Path::new("a tool's file"), &text)) else { return };
