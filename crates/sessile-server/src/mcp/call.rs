@@ -1,63 +1,54 @@
-//! A call of a tool: the request of the API that it is, and what came of that.
+//! Calls of tools: the API request of a call, and the tool result of its response.
 
 use axum::body::Body;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
-use sessile::text::{quoted, shortened};
+use sessile::text::quoted;
 use sessile_wire::percent;
 use sessile_wire::service::ProblemDetails;
 
-use super::tool::{Argument, ArgumentTarget, ServiceTool};
+use super::arguments::{self, Argument, ArgumentTarget};
+use super::tool::ServiceTool;
 use crate::http::ApiProblem;
 
-/// What is needed of the client's own request. Nothing else of it reaches the API.
-const HANDED_ON: &[HeaderName] = &[header::AUTHORIZATION];
+/// Headers of the client's request that are forwarded. Nothing else of it reaches the API.
+const FORWARDED: &[HeaderName] = &[header::AUTHORIZATION];
 
-/// The request that a call is.
+/// API request of a call.
 pub(super) fn request(
     tool: &ServiceTool,
-    given: &Map<String, Value>,
+    given: Map<String, Value>,
     headers: &axum::http::HeaderMap,
 ) -> Result<Request<Body>, ApiProblem> {
-    check_names(tool, given)?;
     let mut path = tool.path.to_owned();
     let mut query: Vec<String> =
         tool.always.iter().map(|(name, value)| format!("{name}={}", percent::encode(value))).collect();
     let mut members = Map::new();
-    let mut whole = None;
+    let mut body = None;
     let mut request = Request::new(Body::empty());
-    for argument in &tool.arguments {
+    for (argument, value) in arguments::parse(tool, given)? {
         let name = argument.name.as_str();
-        // A value may be null; of anything else that is the same as none.
-        let value = given.get(name).filter(|value| argument.to == ArgumentTarget::Body || !value.is_null());
-        let Some(value) = value else {
-            if argument.is_needed {
-                return Err(ApiProblem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
-            }
-            continue;
-        };
-        match argument.to {
+        match argument.target {
             ArgumentTarget::Path => {
-                let text = text_of(argument, value)?;
+                let text = value.into_text();
+                // An empty segment would be another route.
                 if text.is_empty() {
                     return Err(ApiProblem::invalid(format!("the argument {} is empty", quoted(name))));
                 }
                 path = path.replace(&format!("{{{name}}}"), &percent::encode(&text));
             }
-            ArgumentTarget::Query => {
-                query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?)));
-            }
+            ArgumentTarget::Query => query.push(format!("{name}={}", percent::encode(&value.into_text()))),
             ArgumentTarget::Member => {
-                members.insert(name.to_owned(), value.clone());
+                members.insert(name.to_owned(), value.into());
             }
-            ArgumentTarget::Body => whole = Some(value.clone()),
-            ArgumentTarget::Key => {
-                let key = header_value(argument, &text_of(argument, value)?)?;
+            ArgumentTarget::Body => body = Some(value.into()),
+            ArgumentTarget::IdempotencyKey => {
+                let key = header_value(argument, &value.into_text())?;
                 request.headers_mut().insert("idempotency-key", key);
             }
             ArgumentTarget::Revision => {
-                let (header, tag) = match text_of(argument, value)?.as_str() {
+                let (header, tag) = match value.into_text().as_str() {
                     "0" => (header::IF_NONE_MATCH, "*".to_owned()),
                     revision => (header::IF_MATCH, format!("\"{revision}\"")),
                 };
@@ -72,44 +63,18 @@ pub(super) fn request(
         .map_err(|_| ApiProblem::invalid("the arguments are too long for a request"))?;
     *request.uri_mut() = Uri::from(target);
     *request.method_mut() = tool.method.clone();
-    for name in HANDED_ON {
+    for name in FORWARDED {
         for value in headers.get_all(name) {
             request.headers_mut().append(name, value.clone());
         }
     }
-    let has_members = tool.arguments.iter().any(|argument| argument.to == ArgumentTarget::Member);
-    if let Some(body) = whole.or_else(|| has_members.then_some(Value::Object(members))) {
+    // A route with a body gets one even if every member is omitted.
+    let has_members = tool.arguments.iter().any(|argument| argument.target == ArgumentTarget::Member);
+    if let Some(body) = body.or_else(|| has_members.then_some(Value::Object(members))) {
         request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *request.body_mut() = Body::from(body.to_string());
     }
     Ok(request)
-}
-
-fn check_names(tool: &ServiceTool, given: &Map<String, Value>) -> Result<(), ApiProblem> {
-    let known = || tool.arguments.iter().map(|argument| argument.name.as_str());
-    let Some(other) = given.keys().find(|name| !known().any(|known| known == name.as_str())) else {
-        return Ok(());
-    };
-    let meant = sessile::names::nearest(other, known());
-    let meant = meant.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
-    let other = quoted(shortened(other, 60));
-    Err(ApiProblem::usage(format!("{} takes no argument {other}{meant}", tool.name)))
-}
-
-/// An argument that is no part of a body, as text.
-fn text_of(argument: &Argument, value: &Value) -> Result<String, ApiProblem> {
-    let kind = argument.schema["type"].as_str().unwrap_or_default();
-    let text = match (kind, value) {
-        ("string", Value::String(text)) => Some(text.clone()),
-        ("integer", Value::Number(number)) if number.is_i64() => Some(number.to_string()),
-        ("boolean", Value::Bool(switch)) => Some(switch.to_string()),
-        _ => None,
-    };
-    text.ok_or_else(|| {
-        let (name, value) = (quoted(&argument.name), shortened(&value.to_string(), 60));
-        let kind = if kind == "string" { "text" } else { kind };
-        ApiProblem::invalid(format!("the argument {name} must be {kind}, not {value}"))
-    })
 }
 
 fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, ApiProblem> {
@@ -121,7 +86,7 @@ fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, ApiProbl
     })
 }
 
-/// What the API answered, as the result of the tool.
+/// Tool result of an API response.
 pub(super) fn tool_result(status: StatusCode, body: &[u8]) -> Value {
     let text = String::from_utf8_lossy(body);
     if !status.is_success() {
@@ -138,8 +103,8 @@ pub(super) fn tool_result(status: StatusCode, body: &[u8]) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": content, "isError": false })
 }
 
-/// A failure, as the API tells of it. Clients hold structured content against the schema of the result even if it is an
-/// error: so an error is text, and that is JSON, as of the tools on standard input and output.
+/// Tool result of a problem. Clients validate structured content against the output schema even if it is an error, so an
+/// error is JSON in a text, as in the MCP server on standard input and output.
 pub(super) fn error_result(problem: &ProblemDetails) -> Value {
     let error = json!({
         "code": problem.code,
@@ -165,7 +130,7 @@ mod tests {
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer x"));
         headers.insert(header::COOKIE, HeaderValue::from_static("a=b"));
         let given: Map<String, Value> = serde_json::from_value(given).unwrap();
-        request(tool, &given, &headers).map_err(|problem| problem.details().detail)
+        request(tool, given, &headers).map_err(|problem| problem.details().detail)
     }
 
     #[test]

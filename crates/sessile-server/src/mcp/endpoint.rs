@@ -11,13 +11,14 @@ use axum::response::Response;
 use axum::routing::post;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sessile::Code;
 use sessile::text::{quoted, shortened};
 
 use super::protocol::{
-    INVALID_PARAMS, INVALID_REQUEST, McpHeaders, McpMessage, McpRequest, PARSE_ERROR, ProtocolEra,
-    ProtocolError, discovery_result, era, initialize_result, method_not_found, response, with_ttl,
+    CallParams, INVALID_PARAMS, INVALID_REQUEST, McpHeaders, McpMessage, McpRequest, PARSE_ERROR,
+    ProtocolEra, ProtocolError, discovery_result, era, initialize_result, method_not_found, response,
+    with_ttl,
 };
 use super::tool::{self, ServiceTool};
 use super::{call, origin};
@@ -28,10 +29,10 @@ use crate::http::{
 };
 use crate::limits::Limits;
 
-/// How many messages may come together.
+/// Largest batch.
 const TOGETHER: usize = 20;
 
-/// How many bytes one thing of a page may add to those that count for its end: names, labels, numbers, and times.
+/// Bytes of an item beyond those that count for the end of a page: names, labels, numbers, and times.
 const BESIDE_BYTES: usize = 32 << 10;
 
 /// Routes of the API, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
@@ -57,14 +58,14 @@ struct Shared {
 }
 
 impl Mcp {
-    /// For an API. What needs an upstream is only offered if there is one.
+    /// Endpoint over an API. Tools that need an upstream are offered only with one.
     fn new(api: Router, has_upstream: bool, has_name: bool) -> Self {
         let tools = tool::all().into_iter().filter(|tool| has_upstream || !tool.asks_upstream).collect();
         Mcp(Arc::new(Shared { api, tools, has_name }))
     }
 }
 
-/// Answers what was posted.
+/// Response to a POST.
 async fn answer(app: AppState, mcp: Mcp, request: Request) -> Result<Response, ApiProblem> {
     let (mut parts, body) = request.into_parts();
     origin::check(&parts.headers, mcp.0.has_name)?;
@@ -96,7 +97,7 @@ async fn answer(app: AppState, mcp: Mcp, request: Request) -> Result<Response, A
     }
 }
 
-/// Whether a client takes what is answered here. The header is a list, which may come in several lines.
+/// Whether a client accepts JSON. The header is a list, which may come in several lines.
 fn takes_json(headers: &HeaderMap) -> Result<bool, ApiProblem> {
     let mut is_said = false;
     for line in headers.get_all(header::ACCEPT) {
@@ -110,7 +111,7 @@ fn takes_json(headers: &HeaderMap) -> Result<bool, ApiProblem> {
     Ok(!is_said)
 }
 
-/// There is nothing to answer.
+/// Response without content.
 fn accepted() -> Result<Response, ApiProblem> {
     Ok(reply::empty(StatusCode::ACCEPTED))
 }
@@ -119,13 +120,13 @@ fn error_response(refused: ProtocolError, id: Option<&Value>) -> Result<Response
     reply::json(refused.status, &refused.into_response(id))
 }
 
-/// One request, and who made it.
+/// Request and its caller.
 struct Exchange<'a> {
     mcp: &'a Mcp,
     parts: &'a Parts,
     head: McpHeaders,
     scopes: Vec<TokenScope>,
-    /// Whether a call is still to be had for the request that was let in: every further one of a batch counts by itself.
+    /// Whether the admitted request still covers one call: every further call of a batch is charged by itself.
     is_paid: bool,
     room: ResponseBudget,
 }
@@ -141,7 +142,7 @@ struct ResponseBudget {
 }
 
 impl ResponseBudget {
-    /// As much as one page, whose last thing may be the one that goes beyond it.
+    /// Budget of one page, whose last item may exceed it.
     fn of(limits: &Limits) -> Self {
         let things = usize::try_from(limits.page).unwrap_or_default().saturating_mul(BESIDE_BYTES);
         let most = limits.page_bytes.saturating_add(limits.body_bytes).saturating_add(things);
@@ -171,7 +172,7 @@ impl Exchange<'_> {
 
     /// The status and the answer to a message, if it has one.
     async fn one(&mut self, message: Value) -> Option<(StatusCode, Value)> {
-        let asked = match McpMessage::of(message) {
+        let mut asked = match McpMessage::of(message) {
             McpMessage::Request(asked) => asked,
             McpMessage::Silent => return None,
             McpMessage::Wrong(id, refused) => {
@@ -179,7 +180,7 @@ impl Exchange<'_> {
             }
         };
         let answer = match era(&asked, &self.head) {
-            Ok(era) => self.result(&asked, era).await.map(|result| response(&asked.id, result, era)),
+            Ok(era) => self.result(&mut asked, era).await.map(|result| response(&asked.id, result, era)),
             Err(refused) => Err(refused),
         };
         Some(match answer {
@@ -188,7 +189,7 @@ impl Exchange<'_> {
         })
     }
 
-    async fn result(&mut self, asked: &McpRequest, era: ProtocolEra) -> Result<Value, ProtocolError> {
+    async fn result(&mut self, asked: &mut McpRequest, era: ProtocolEra) -> Result<Value, ProtocolError> {
         match (asked.method.as_str(), era) {
             ("initialize", ProtocolEra::Greeting) => initialize_result(asked),
             ("ping", ProtocolEra::Greeting) => Ok(json!({})),
@@ -200,23 +201,17 @@ impl Exchange<'_> {
         }
     }
 
-    /// What the token allows.
+    /// Tools that the token allows.
     fn tools(&self) -> Value {
         let allowed = |tool: &&ServiceTool| tool.scopes.iter().all(|scope| self.scopes.contains(scope));
         let tools: Vec<Value> = self.mcp.0.tools.iter().filter(allowed).map(ServiceTool::listed).collect();
         json!({ "tools": tools })
     }
 
-    async fn call(&mut self, asked: &McpRequest) -> Result<Value, ProtocolError> {
-        let none = Map::new();
-        let arguments = match asked.params.get("arguments") {
-            None | Some(Value::Null) => Some(&none),
-            Some(arguments) => arguments.as_object(),
-        };
-        let (Some(name), Some(arguments)) = (asked.params.get("name").and_then(Value::as_str), arguments)
-        else {
-            return Err(ProtocolError::new(INVALID_PARAMS, "`name` is text, and `arguments` is an object"));
-        };
+    async fn call(&mut self, request: &mut McpRequest) -> Result<Value, ProtocolError> {
+        let CallParams { name, arguments } =
+            request.take_params("`name` is text, and `arguments` is an object")?;
+        let name = name.as_str();
         let tools = &self.mcp.0.tools;
         let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
             let near = sessile::names::nearest(name, tools.iter().map(|tool| tool.name));
@@ -228,7 +223,7 @@ impl Exchange<'_> {
             let why = "the answers to the calls before it are as much as can be answered at once: this one was not made";
             return Ok(call::error_result(&ApiProblem::too_large(why).details()));
         }
-        match call::request(tool, arguments, &self.parts.headers) {
+        match call::request(tool, arguments.unwrap_or_default(), &self.parts.headers) {
             Ok(request) => Ok(self.carried_out(request).await),
             Err(problem) => Ok(call::error_result(&problem.details())),
         }
@@ -245,6 +240,7 @@ impl Exchange<'_> {
         {
             request.headers_mut().insert(RequestId::HEADER, id);
         }
+        // The HTTP request was charged already; its first call must not be charged twice.
         if std::mem::take(&mut self.is_paid) {
             request.extensions_mut().insert(AlreadyCharged);
         }

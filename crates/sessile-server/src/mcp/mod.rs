@@ -9,9 +9,10 @@
 //! The transport is our own. The SDK's reads bodies without limits of depth and time, answers refusals in its own
 //! words, has no batches and needs more packages. It would save most of `protocol`.
 //!
-//! Reading order: `tools` (what is offered), `tool` (with what the route and the OpenAPI document say), `call` (request
+//! Reading order: `tools` (what is offered), `tool` (with what the route and the OpenAPI document say), `arguments` (typed values of a call), `call` (request
 //! and result), `protocol`, `endpoint` and `origin` (the transport).
 
+mod arguments;
 mod call;
 mod endpoint;
 mod origin;

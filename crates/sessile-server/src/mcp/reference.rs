@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::tool::{self, Argument, ArgumentTarget, ServiceTool};
+use super::arguments::{Argument, ArgumentTarget};
+use super::tool::{self, ServiceTool};
 
 /// Every tool as clients are told of it, under `listed`; with the request that it is, what is always said in that, and what
 /// becomes of each argument.
@@ -23,12 +24,12 @@ fn one(tool: &ServiceTool) -> Value {
 }
 
 fn argument(argument: &Argument) -> Value {
-    let becomes = match argument.to {
+    let becomes = match argument.target {
         ArgumentTarget::Path => "the path",
         ArgumentTarget::Query => "a parameter",
         ArgumentTarget::Member => "the body",
         ArgumentTarget::Body => "all of the body",
-        ArgumentTarget::Key => "`Idempotency-Key`",
+        ArgumentTarget::IdempotencyKey => "`Idempotency-Key`",
         ArgumentTarget::Revision => "`If-Match`, `If-None-Match`",
     };
     json!({ "name": argument.name, "becomes": becomes })

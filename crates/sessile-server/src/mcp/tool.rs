@@ -3,6 +3,7 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
+use super::arguments::{Argument, ArgumentKind, ArgumentTarget};
 use super::tools::{ARGUMENTS, TOOLS, ToolEntry};
 use crate::account::TokenScope;
 use crate::http::parameters::Location;
@@ -22,32 +23,6 @@ pub(crate) struct ServiceTool {
     output: Option<Value>,
     destroys: bool,
     pub(super) asks_upstream: bool,
-}
-
-/// Argument of a tool.
-#[derive(Debug)]
-pub(super) struct Argument {
-    pub(super) name: String,
-    pub(super) to: ArgumentTarget,
-    pub(super) schema: Value,
-    pub(super) is_needed: bool,
-}
-
-/// Part of the request that an argument becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArgumentTarget {
-    /// A part of the path.
-    Path,
-    /// A parameter after the `?`.
-    Query,
-    /// A member of the body.
-    Member,
-    /// The body.
-    Body,
-    /// The idempotency key.
-    Key,
-    /// The revision at which the change is to be made.
-    Revision,
 }
 
 /// All tools, in the order of the table.
@@ -83,12 +58,12 @@ impl ServiceTool {
         }
     }
 
-    /// How it is told to clients.
+    /// Entry in the list of tools.
     pub(super) fn listed(&self) -> Value {
         let properties: Map<String, Value> =
             self.arguments.iter().map(|one| (one.name.clone(), one.schema.clone())).collect();
         let needed: Vec<&str> =
-            self.arguments.iter().filter(|one| one.is_needed).map(|one| one.name.as_str()).collect();
+            self.arguments.iter().filter(|one| one.is_required).map(|one| one.name.as_str()).collect();
         let mut input = json!({ "type": "object", "properties": properties });
         if !needed.is_empty() {
             input["required"] = json!(needed);
@@ -101,7 +76,7 @@ impl ServiceTool {
         listed
     }
 
-    /// What the protocol takes for granted is left unsaid, except whether something is destroyed.
+    /// Annotations that differ from the protocol's defaults, and always the destructive hint.
     fn annotations(&self) -> Value {
         let mut annotations = Map::new();
         let mut say = |hint: &str, value: bool| annotations.insert(hint.to_owned(), json!(value));
@@ -157,7 +132,7 @@ fn arguments(entry: &ToolEntry, route: &Route, components: &Value) -> Vec<Argume
     if route.scopes.contains(&TokenScope::Write) {
         arguments.push(Argument::new(
             "idempotency_key",
-            ArgumentTarget::Key,
+            ArgumentTarget::IdempotencyKey,
             &json!({ "type": "string" }),
             false,
         ));
@@ -166,16 +141,20 @@ fn arguments(entry: &ToolEntry, route: &Route, components: &Value) -> Vec<Argume
 }
 
 impl Argument {
-    fn new(name: &str, to: ArgumentTarget, schema: &Value, is_needed: bool) -> Self {
+    fn new(name: &str, target: ArgumentTarget, schema: &Value, is_required: bool) -> Self {
         let mut schema = lean(schema);
+        let kind = match target {
+            ArgumentTarget::Member | ArgumentTarget::Body => ArgumentKind::Json,
+            _ => ArgumentKind::of_schema(&schema),
+        };
         if let Some((_, about)) = ARGUMENTS.iter().find(|(argument, _)| *argument == name) {
             schema["description"] = json!(about);
         }
-        Argument { name: name.to_owned(), to, schema, is_needed }
+        Argument { name: name.to_owned(), target, kind, schema, is_required }
     }
 }
 
-/// What of a schema helps a model. Limits are told when they are passed: a list of tools is read in every conversation.
+/// Parts of a schema that help a model. Limits are left out, because a list of tools is read in every conversation.
 fn lean(schema: &Value) -> Value {
     let mut lean = Map::new();
     if let Some(kind) = kind(schema) {
@@ -192,7 +171,7 @@ fn lean(schema: &Value) -> Value {
     Value::Object(lean)
 }
 
-/// What a value is, if it is not null.
+/// Type of a value, besides null.
 fn kind(schema: &Value) -> Option<&str> {
     match &schema["type"] {
         Value::String(kind) => Some(kind),

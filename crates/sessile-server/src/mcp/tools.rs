@@ -1,4 +1,4 @@
-//! The table of all tools: which request of the API each is, and what a model is told of it.
+//! Table of all tools: the API operation of each, and its description for models.
 
 /// A tool, as far as the route does not say it.
 pub(super) struct ToolEntry {
@@ -6,9 +6,9 @@ pub(super) struct ToolEntry {
     /// The request, by its `operationId`.
     pub(super) operation: &'static str,
     pub(super) about: &'static str,
-    /// Parameters that always have one value, and are no arguments.
+    /// Parameters with a fixed value.
     pub(super) always: &'static [(&'static str, &'static str)],
-    /// Parameters that are no arguments.
+    /// Parameters that are not offered as arguments.
     pub(super) without: &'static [&'static str],
     /// Whether something is gone afterwards.
     pub(super) destroys: bool,
@@ -68,7 +68,7 @@ const fn tool(name: &'static str, operation: &'static str, about: &'static str) 
     ToolEntry { name, operation, about, always: &[], without: &[], destroys: false, asks_upstream: false }
 }
 
-/// What a model is told of arguments whose names do not say it. The OpenAPI document says more, to people who read it once.
+/// Descriptions of arguments whose names are not enough. The OpenAPI document has longer ones.
 pub(super) const ARGUMENTS: &[(&str, &str)] = &[
     ("label", "KEY=VALUE"),
     ("cursor", "`next` of the page before"),
