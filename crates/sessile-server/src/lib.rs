@@ -13,12 +13,14 @@
 //! | [`users`], [`login`] | users and tokens, for administrators; device login |
 //! | [`retention`], [`limits`] | retention of rows; limits of requests |
 //! | [`serve`] | listening, TLS, connections, heartbeat, graceful shutdown |
+//! | `client_tls` | TLS of connections to the database and the upstream |
 //! | `http` | routes, callers, waiting, events, replies |
 //! | `upstream` | writer of replies: a chat endpoint or an A2A agent |
 //! | `mcp` | tools for agents over streamable HTTP |
 
 pub mod account;
 pub mod change;
+mod client_tls;
 mod clock;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

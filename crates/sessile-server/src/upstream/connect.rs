@@ -9,9 +9,8 @@ use axum::http::{HeaderValue, Method, Request, Uri, header};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use rustls::crypto::ring;
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use sessile::vault::Secret;
 use sessile_wire::address::{AddressError, HttpOrigin, unbracketed};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -20,6 +19,7 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::UpstreamError;
+use crate::client_tls;
 
 /// Timeout of a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,7 +48,12 @@ impl UpstreamSite {
     /// Server at a URL that a key may be sent to: over `https`, or on this machine.
     pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, String> {
         let (base, origin) = parse_base(url)?;
-        let tls = if origin.is_https() { Some(Arc::new(tls()?)) } else { None };
+        let tls = if origin.is_https() {
+            Some(Arc::new(client_tls::verified_builder(None)?.with_no_client_auth()))
+        } else {
+            None
+        };
+        // Checked at start-up, so that an unusable key does not fail every reply later.
         let is_header = |key: &Secret| key.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if key.as_ref().is_some_and(|key| key.is_empty() || !is_header(key)) {
             return Err("the key is not one line of visible characters".to_owned());
@@ -93,23 +98,11 @@ fn parse_base(url: &str) -> Result<(Uri, HttpOrigin), String> {
         }
     })?;
     let uri: Uri = url.parse().map_err(|_| malformed())?;
+    // Paths are appended to the URL, so it cannot end in a query or a fragment.
     if uri.query().is_some() || url.contains('#') {
         return Err(malformed());
     }
     Ok((uri, origin))
-}
-
-/// TLS configuration with the root certificates of the system.
-fn tls() -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err("no certificates of authorities were found, so nobody can be trusted".to_owned());
-    }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Response whose body has not been read. Dropping it closes the connection.
@@ -197,6 +190,7 @@ impl UpstreamSite {
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
             let mut value = value.map_err(|_| UpstreamError::Unusable("the key is no header".to_owned()))?;
+            // Keeps the key out of debug output, and out of header compression tables.
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }

@@ -52,11 +52,11 @@ pub(super) struct PostgresAddress {
 }
 
 impl PostgresAddress {
-    /// Understands an address as libpq does, as far as it is about TLS.
+    /// Parses an address, with libpq's rules for TLS.
     pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, ServiceStoreError> {
         // An address may hold a password: what is wrong with it is said without it.
         let wrong = |what: String| ServiceStoreError::Unfit(format!("the address of the database: {what}"));
-        let (url, asked) = tls_asked(url);
+        let (url, asked) = split_tls_parameters(url);
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
         if let Some(password) = &options.password {
@@ -78,7 +78,10 @@ impl PostgresAddress {
         if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
+        // The kernel would retransmit to a vanished host for many minutes; twice the statement timeout is enough to
+        // tell.
         config.ssl_mode(mode).connect_timeout(options.connect).tcp_user_timeout(options.statement * 2);
+        // Load balancers and NAT drop idle connections silently.
         config.keepalives_idle(Duration::from_secs(30));
         if config.get_application_name().is_none() {
             config.application_name("sessile");
@@ -104,6 +107,7 @@ impl PostgresAddress {
     }
 
     fn pool(&self, size: usize, options: &PostgresOptions) -> Result<Pool, ServiceStoreError> {
+        // No test query on reuse: it would cost a round trip per request, and a lost connection is retried anyway.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), self.tls.clone(), recycling);
         Pool::builder(manager)
@@ -138,20 +142,22 @@ impl FairPool {
     }
 }
 
+/// TLS parameters of an address.
 #[derive(Default)]
-struct NewLogin {
+struct TlsParameters {
     mode: Option<String>,
     authorities: Option<String>,
 }
 
-/// Takes what is about TLS out of an address: the driver knows only some of it.
-fn tls_asked(url: &str) -> (String, NewLogin) {
-    let mut asked = NewLogin::default();
+/// Removes the TLS parameters from an address, because the driver supports only some of them.
+fn split_tls_parameters(url: &str) -> (String, TlsParameters) {
+    let mut asked = TlsParameters::default();
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
     let mut rest = Vec::new();
     for pair in query.split('&') {
         match pair.split_once('=') {
             Some(("sslmode", mode)) => asked.mode = Some(mode.to_owned()),
+            // As libpq: the system's authorities are trusted only with a check of the host name.
             Some(("sslrootcert", "system")) => asked.mode = Some("verify-full".to_owned()),
             Some(("sslrootcert", path)) => {
                 asked.authorities = Some(sessile_wire::percent::decode_lossy(path));
@@ -165,12 +171,13 @@ fn tls_asked(url: &str) -> (String, NewLogin) {
 
 #[cfg(test)]
 mod tests {
-    use super::{PostgresAddress, PostgresOptions, tls_asked};
+    use super::{PostgresAddress, PostgresOptions, split_tls_parameters};
 
     #[test]
     fn tls_parameters_are_removed_from_the_address() {
-        let (url, asked) =
-            tls_asked("postgres://u@h/d?sslmode=verify-ca&application_name=x&sslrootcert=/a%20b.pem");
+        let (url, asked) = split_tls_parameters(
+            "postgres://u@h/d?sslmode=verify-ca&application_name=x&sslrootcert=/a%20b.pem",
+        );
         assert_eq!(url, "postgres://u@h/d?application_name=x");
         assert_eq!(
             (asked.mode.as_deref(), asked.authorities.as_deref()),

@@ -8,21 +8,23 @@ use std::task::{Context, Poll};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 
+use crate::client_tls;
+
 /// Checks of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CertificateCheck {
-    /// Nothing: who listens learns nothing, who stands between does.
+    /// No check: protects from eavesdroppers, not from an active attacker.
     Nothing,
     /// The issuer.
     Authority,
-    /// Also whom it is for.
+    /// Issuer and host name.
     Full,
 }
 
@@ -35,25 +37,19 @@ pub(super) struct PostgresTls {
 impl PostgresTls {
     /// With the authorities in a file, or else the system's.
     pub(super) fn new(verify: CertificateCheck, authorities: Option<&Path>) -> Result<Self, String> {
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
         let config = match verify {
-            CertificateCheck::Full => {
-                builder.with_root_certificates(roots(authorities)?).with_no_client_auth()
-            }
+            CertificateCheck::Full => client_tls::verified_builder(authorities)?.with_no_client_auth(),
             CertificateCheck::Nothing | CertificateCheck::Authority => {
+                let builder = client_tls::config_builder()?;
+                let provider = Arc::clone(builder.crypto_provider());
                 let chain = match verify {
                     CertificateCheck::Nothing => None,
-                    _ => Some(
-                        WebPkiServerVerifier::builder_with_provider(
-                            Arc::new(roots(authorities)?),
-                            Arc::clone(&provider),
-                        )
-                        .build()
-                        .map_err(|error| error.to_string())?,
-                    ),
+                    _ => {
+                        let roots = Arc::new(client_tls::root_certificates(authorities)?);
+                        let verifier =
+                            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+                        Some(verifier.map_err(|error| error.to_string())?)
+                    }
                 };
                 let verifier = Arc::new(Lenient { provider, chain });
                 builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
@@ -63,21 +59,7 @@ impl PostgresTls {
     }
 }
 
-fn roots(authorities: Option<&Path>) -> Result<RootCertStore, String> {
-    let found = match authorities {
-        Some(path) => rustls_native_certs::load_certs_from_paths(Some(path), None),
-        None => rustls_native_certs::load_native_certs(),
-    };
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        let whose = authorities.map_or_else(|| "the system's".to_owned(), |path| path.display().to_string());
-        return Err(format!("no certificates of authorities were found: {whose}"));
-    }
-    Ok(roots)
-}
-
-/// Does not look at whom a certificate is for, nor, without a chain, at who signed it.
+/// Verifier that accepts any host name and, without a chain, any issuer.
 #[derive(Debug)]
 struct Lenient {
     provider: Arc<CryptoProvider>,
