@@ -59,7 +59,7 @@ pub(crate) struct SessionFilter<'a> {
 pub(crate) enum MessageRange {
     /// The last items.
     Last(i64),
-    /// Everything, for an export.
+    /// All messages, for an export.
     All,
 }
 

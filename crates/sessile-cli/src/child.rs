@@ -21,7 +21,7 @@ use signal_hook::low_level::siginfo::Origin;
 
 use crate::error::{CommandError, Failure, Outcome};
 
-/// How long a command has to end by itself when its time is up.
+/// Grace period between SIGTERM and SIGKILL after a timeout.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Keeps the memory of this process, which may hold secrets, out of core dumps and away from debuggers of the same user.
@@ -97,7 +97,7 @@ impl Child {
         RunError::NotStarted { program, source }.into()
     }
 
-    /// Runs it to its end, or to the end of its time. A status other than 0 is passed on as it is.
+    /// Runs the command to its end or its timeout. A status other than 0 is passed on.
     pub(crate) fn run(self, timeout: Option<Duration>) -> Outcome {
         self.run_watched(timeout, None::<fn(&dyn Fn(), &mpsc::Receiver<()>) -> Option<()>>).0
     }
@@ -109,6 +109,7 @@ impl Child {
         timeout: Option<Duration>,
         watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
     ) -> (Outcome, Option<T>) {
+        // The child's variables are in this process's memory until the spawn.
         forbid_core_dumps();
         let started = self.start();
         // Its variables may be secrets, and are of no use any more.
@@ -146,6 +147,7 @@ fn attend<T: Send>(
     let handle = signals.handle();
     let signals = Arc::new(Mutex::new(signals));
     let theirs = Arc::clone(&signals);
+    // Small stacks: the threads start even under a tight memory limit.
     let forwarder = Builder::new().stack_size(SMALL).spawn(move || {
         let mut signals = theirs.lock().unwrap_or_else(PoisonError::into_inner);
         signals.forever().for_each(|origin| pass_on(pid, &origin));
@@ -191,6 +193,8 @@ fn attend<T: Send>(
 
 /// Passes a signal on to the command, unless the terminal has sent it to both.
 fn pass_on(pid: Pid, origin: &Origin) {
+    // The kernel sends Ctrl-C and Ctrl-\ to the whole foreground group; a second one would end a command that handles
+    // the first.
     let from_terminal = origin.process.is_none() && [SIGINT, SIGQUIT].contains(&origin.signal);
     if let (Some(signal), false) = (Signal::from_named_raw(origin.signal), from_terminal) {
         let _ = kill_process(pid, signal);
@@ -233,6 +237,7 @@ fn passed_on(status: WaitStatus) -> Outcome {
     if status.terminating_signal() == Some(SIGINT) {
         return Err(Failure::Interrupted);
     }
+    // As shells report a signal.
     let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
     let code = status.exit_status().or_else(by_signal).unwrap_or(1);
     match u8::try_from(code) {

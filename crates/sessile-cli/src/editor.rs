@@ -40,7 +40,7 @@ impl EditorFile {
         Ok(edited)
     }
 
-    /// Starts the editor once more on what was saved.
+    /// Starts the editor again on the saved text.
     fn again(&self, state: &State) -> Result<(), CommandError> {
         let variable = |name| state.world().variable(name).map(|value| value.to_string_lossy().into_owned());
         let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
@@ -56,14 +56,14 @@ impl EditorFile {
         }
     }
 
-    /// What was saved.
+    /// Saved text.
     fn text(&self) -> Result<String, Error> {
         // Editors replace files; the path counts, not the handle.
         sessile::files::read(self.file.path())?
             .ok_or_else(|| Error::File(FileError::NotFound(self.file.path().to_owned())))
     }
 
-    /// Applies what was saved; while it is wrong, tells why and offers the editor again. What was typed and could
+    /// Applies the saved text; while it is invalid, reports why and offers the editor again. Text that could
     /// not be applied is kept in a file, and the error names it.
     pub(crate) fn until<T>(
         self,

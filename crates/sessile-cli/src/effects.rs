@@ -10,14 +10,14 @@ use sessile::call::{Mode, SessionMode, WithheldSelection};
 
 pub use table::{COMMON, TABLE};
 
-/// What a command does.
+/// Effect of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEffect {
-    /// It changes nothing.
+    /// Changes nothing.
     Read,
-    /// It changes state in a way that can be changed back.
+    /// Changes state, and can be reverted.
     Write,
-    /// It removes something.
+    /// Removes data.
     Destructive,
 }
 
@@ -37,22 +37,22 @@ impl CommandEffect {
 pub struct CommandEntry {
     /// The words that name it.
     pub path: &'static str,
-    /// What it does.
+    /// Effect.
     pub effect: CommandEffect,
-    /// Where a change goes, and what decides that.
+    /// Scope of its changes.
     pub scope: Option<&'static str>,
     /// The codes it can fail with, beside [`COMMON`].
     pub codes: &'static [Code],
     /// Doing it again with the same arguments succeeds and has no further effect.
     pub idempotent: bool,
-    /// It talks to other machines or services, such as agents and login servers, or runs what may.
+    /// Whether it talks to other machines or services, such as agents and login servers, or runs commands that may.
     pub outside: bool,
-    /// How its state is opened.
+    /// Mode in which its state is opened.
     pub mode: Mode,
-    /// Its session is one of a server if the call names a server. A command that runs on this machine, and a lock that is
+    /// Session is one of a server if the call names a server. A command that runs on this machine, and a lock that is
     /// held meanwhile, belong to a session of this machine.
     pub uses_remote_session: bool,
-    /// Its exit status is that of the command it runs.
+    /// Exit status is that of the command it runs.
     pub has_child_status: bool,
     /// It reports a context that a flag names and that does not exist, instead of failing.
     pub reports_missing_context: bool,

@@ -1,4 +1,4 @@
-//! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
+//! OAuth requests for the vault: token renewal, revocation, and checks of a credential.
 
 use sessile::error::UsageError;
 use sessile::vault::{
@@ -24,7 +24,7 @@ impl Renewer {
         &self.http
     }
 
-    /// Gives the tokens of a credential back to the server that handed them out; what went wrong, if something did.
+    /// Revokes the tokens of a credential at their server; returns the failure, if any.
     pub(crate) fn give_back(&self, credential: &Credential, login: Option<&Credential>) -> Option<String> {
         // One that shares a login has its tokens from there.
         let source = login.unwrap_or(credential);
@@ -88,7 +88,7 @@ pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> OAuthClient {
     }
 }
 
-/// What a server gave, in the words of the vault.
+/// Token response in the vault's type.
 pub(crate) fn renewed(tokens: Tokens) -> TokenResponse {
     let Tokens { access, refresh, expires_in, scopes, account } = tokens;
     TokenResponse { access, refresh, expires_in, scopes, account }

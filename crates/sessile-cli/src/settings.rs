@@ -3,7 +3,7 @@
 use sessile::App;
 use sessile::settings::{Definition, SettingKind};
 
-/// Sessile as an application of its own library.
+/// Sessile as an application of the library.
 pub fn app() -> App {
     let app = App::new("sessile").with_settings(SETTINGS);
     #[cfg(feature = "keychain")]

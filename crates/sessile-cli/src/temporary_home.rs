@@ -1,4 +1,4 @@
-//! Temporary home directory, and running commands in it: for what is shown or proven with real tools.
+//! Temporary home directory in which real tools run, for demonstrations and checks.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sessile::error::FileError;
 use sessile::{Error, World};
 
-/// How long one command may take.
+/// Timeout of one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Temporary home directory, removed on drop.

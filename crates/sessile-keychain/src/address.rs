@@ -1,4 +1,4 @@
-//! Where a bus listens, as `DBUS_SESSION_BUS_ADDRESS` says it.
+//! Addresses of a bus, in the form of `DBUS_SESSION_BUS_ADDRESS`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -21,7 +21,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// The longest line that a bus says before messages begin.
 const MAX_LINE_LENGTH: usize = 1024;
 
-/// How much of an error's text is passed on.
+/// Limit of an error's text.
 const MAX_ERROR_LENGTH: usize = 500;
 
 /// A connection to a bus.

@@ -4,7 +4,7 @@
 
 use crate::encode::{ObjectPath, WireError};
 
-/// How deep types and variants may be nested; D-Bus's own limit.
+/// Nesting limit of types and variants, which is D-Bus's own.
 const MAX_DEPTH: u32 = 64;
 
 /// Cursor over the values of a message.
@@ -20,7 +20,7 @@ impl<'a> Decoder<'a> {
         Decoder { bytes, at: 0, big_endian }
     }
 
-    /// How far it has read.
+    /// Offset of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -178,7 +178,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// What follows the first type of a signature.
+/// Rest of a signature after its first type.
 fn after_type(signature: &[u8], depth: u32) -> Result<&[u8], WireError> {
     let (&kind, mut rest) = signature.split_first().ok_or(WireError("a signature that is too short"))?;
     if depth > MAX_DEPTH {
@@ -197,7 +197,7 @@ fn after_type(signature: &[u8], depth: u32) -> Result<&[u8], WireError> {
     }
 }
 
-/// What the values of a type are aligned to, which for numbers is their size too.
+/// Alignment of a type, which is also the size of a number.
 fn alignment(kind: u8) -> Result<usize, WireError> {
     match kind {
         b'y' | b'g' | b'v' => Ok(1),

@@ -37,7 +37,7 @@ impl ObjectPath {
         &self.0
     }
 
-    /// `/` stands where there is no object.
+    /// Whether the path is `/`, which stands for no object.
     pub(crate) fn is_none(&self) -> bool {
         self.0 == "/"
     }

@@ -11,7 +11,7 @@ use sessile::vault::{ItemAttributes, Keychain, KeychainError, Secret};
 /// Default keychain of the user.
 pub(crate) struct MacosKeychain;
 
-/// There is no such item.
+/// Item not found.
 const NOT_FOUND: i32 = -25300;
 /// The user would have to be asked, and cannot be.
 const INTERACTION_NOT_ALLOWED: i32 = -25308;

@@ -15,7 +15,7 @@ const METHOD_CALL: u8 = 1;
 const METHOD_RETURN: u8 = 2;
 const ERROR: u8 = 3;
 
-/// What fields of a head are numbered.
+/// Codes of header fields.
 mod field {
     pub(crate) const PATH: u8 = 1;
     pub(crate) const INTERFACE: u8 = 2;
@@ -76,7 +76,7 @@ impl MethodCall<'_> {
     }
 }
 
-/// How long a message is that begins so, the beginning included.
+/// Length of a message, from its fixed header.
 pub(crate) fn length(prefix: &[u8; PREFIX]) -> Result<usize, WireError> {
     let mut decoder = prefix_decoder(prefix)?;
     let body = decoder.u32()?;
@@ -102,7 +102,7 @@ fn prefix_decoder(bytes: &[u8]) -> Result<Decoder<'_>, WireError> {
     if bytes.get(3) != Some(&1) { Err(WireError("a message of another version")) } else { Ok(decoder) }
 }
 
-/// What a method returned.
+/// Reply of a method.
 pub(crate) struct MethodReply {
     bytes: Zeroizing<Vec<u8>>,
     body: usize,
@@ -120,7 +120,7 @@ impl MethodReply {
     }
 }
 
-/// What is of interest among messages.
+/// Received message, if of interest.
 pub(crate) enum IncomingMessage {
     /// To the call of this number.
     MethodReturn(u32, MethodReply),

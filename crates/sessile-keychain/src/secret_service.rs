@@ -11,7 +11,7 @@ use sessile::vault::{ItemAttributes, Keychain, KeychainError, Secret};
 
 const ITEM: &str = "org.freedesktop.Secret.Item";
 
-/// How often a search is repeated because an item has gone before it could be read.
+/// Attempts of a search whose items are deleted before they are read.
 const ATTEMPTS: u32 = 5;
 
 /// Keychain behind the Secret Service of a D-Bus session.
@@ -90,7 +90,7 @@ impl SecretService {
         Ok(items)
     }
 
-    /// Those of the items that are still there.
+    /// Reads items, without those that were deleted meanwhile.
     fn read(
         &mut self,
         items: &[ObjectPath],
@@ -182,7 +182,7 @@ impl Keychain for SecretService {
     }
 }
 
-/// Whether an error says that there is no such item, or none any more. Services differ in how they say it.
+/// Whether an error stands for a missing item. Services use different errors.
 fn is_gone(error: &ErrorReply) -> bool {
     matches!(
         error.name.strip_prefix("org.freedesktop."),

@@ -52,7 +52,7 @@ pub enum StoreChange {
         /// Settings to change; null removes one.
         settings: BTreeMap<String, Value>,
     },
-    /// Ends a session. A session that has ended is left as it is.
+    /// Ends a session. An ended session stays unchanged.
     EndSession {
         /// Id of the session.
         session: SessionId,
@@ -350,7 +350,7 @@ pub enum Refusal {
     /// The revision differs from the expected one.
     #[error("it has changed since: its revision is {revision}")]
     Changed {
-        /// Current revision; 0 if there is none.
+        /// Current revision; 0 if the entry does not exist.
         revision: i64,
     },
     /// The resource is held.
@@ -361,13 +361,13 @@ pub enum Refusal {
         /// Expiry of the lease.
         expires_ms: i64,
     },
-    /// The lease is no longer the caller's: it expired, or was taken over.
+    /// Lease lost: it expired, or was taken over.
     #[error("the place {token} is lost")]
     Lost {
         /// Fencing token of the caller.
         token: FencingToken,
     },
-    /// The place in the queue is no longer the caller's: it expired, or was removed.
+    /// Place in the queue lost: it expired, or was removed.
     #[error("the place {} is lost", .place.map_or(0, Position::get))]
     PlaceLost {
         /// Position of the place, if the caller knows it.

@@ -1,19 +1,19 @@
-//! How much anybody may ask for.
+//! Limits of requests, connections and waits.
 
 use std::time::Duration;
 
 use sessile_wire::service::limits::{MAX_MESSAGES, MAX_PAGE_ITEMS, MAX_TTL_MS, MAX_WAIT_MS};
 
-/// How often something may be done.
+/// Rate limit of an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLimit {
-    /// Per second, in the long run.
+    /// Sustained rate, per second.
     pub rate: f64,
-    /// All at once.
+    /// Burst.
     pub burst: f64,
 }
 
-/// What is refused if it is more.
+/// Limits of the service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes of a request's body.
@@ -22,48 +22,48 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Messages of one request.
     pub messages: usize,
-    /// How deep JSON may be nested.
+    /// Nesting limit of JSON.
     pub depth: usize,
-    /// Things of one page.
+    /// Items of one page.
     pub page: i64,
-    /// Bytes of one page: it ends early, and says how to go on.
+    /// Bytes of one page, which then ends early with a cursor.
     pub page_bytes: usize,
-    /// Requests of one user at a time.
+    /// Concurrent requests of one user.
     pub concurrent: usize,
-    /// Requests of one user that wait for a turn or a lock. They are counted apart: else those who wait could keep out the one
-    /// who would let them go on.
+    /// Waiting requests of one user, for a turn or a lock. Counted apart, because waiters would otherwise block the request
+    /// that releases what they wait for.
     pub waiting: usize,
     /// Event streams of one user.
     pub streams: usize,
-    /// Requests of one user per second, in the long run.
+    /// Sustained requests of one user, per second.
     pub rate: f64,
-    /// Requests of one user that may come all at once.
+    /// Burst of requests of one user.
     pub burst: f64,
-    /// Machines that wait to be let in, all together.
+    /// Pending logins of all machines.
     pub logins: i64,
-    /// How often one address may ask to be let in: in the time that a login waits, for a part of all of them.
+    /// Rate limit of new logins per address, so that one address cannot use up all pending logins.
     pub login_each: RateLimit,
-    /// How often all together may.
+    /// Rate limit of new logins, of all addresses.
     pub login_all: RateLimit,
-    /// How often one address may ask for its token.
+    /// Rate limit of polling for a token, per address.
     pub poll_each: RateLimit,
-    /// How often all together may.
+    /// Rate limit of polling for tokens, of all addresses.
     pub poll_all: RateLimit,
-    /// How often one address may send a token that is not valid, before its invalid tokens are refused without a look-up.
+    /// Rate limit of invalid tokens per address. Beyond it, invalid tokens are refused without a look-up.
     pub guess_each: RateLimit,
-    /// How often all together may.
+    /// Rate limit of invalid tokens, of all addresses.
     pub guess_all: RateLimit,
-    /// How long a client may take to send the head of a request, and to send the next one.
+    /// Timeout of a request's head, and of an idle connection.
     pub head: Duration,
-    /// How long a client may take to send a body.
+    /// Timeout of a request's body.
     pub body: Duration,
-    /// How long a client may take to read on in an answer.
+    /// Timeout of a write to a client that does not read.
     pub answer: Duration,
-    /// Connections at a time. Who comes then waits to be let in.
+    /// Concurrent connections. Further ones wait in the kernel's backlog.
     pub connections: usize,
-    /// How long a turn or a lock can be waited for.
+    /// Longest wait for a turn or a lock.
     pub wait_ms: i64,
-    /// How long a turn or a lock can be held without being renewed.
+    /// Longest lease of a turn or a lock.
     pub ttl_ms: i64,
 }
 

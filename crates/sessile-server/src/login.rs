@@ -1,7 +1,7 @@
 //! Letting a machine in by a code: it asks, shows a short code, and collects its token when somebody who administers the store
 //! has approved that code.
 //!
-//! Nothing secret lies in the store meanwhile: both codes are kept as hashes, and the token is made when it is collected.
+//! The store holds no secret meanwhile: both codes are hashed, and the token is created when it is collected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -21,7 +21,7 @@ pub const INTERVAL_MS: i64 = 2000;
 /// Prefix of device codes, so that scanners recognize a leaked one.
 const PREFIX: &str = "ssd_";
 
-/// Consonants only: they make no words, and none is taken for another or for a digit.
+/// Consonants that form no words and are not confused with each other or with digits.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
 /// Number of letters of a user code, in two halves.
@@ -77,7 +77,7 @@ pub async fn find(db: &ServiceStore, code: &str) -> Result<Login, UserError> {
     db.login(&SecretHash::of(&letters)).await?.ok_or_else(no_login)
 }
 
-/// The user with a name, who must exist and not be disabled.
+/// User of a name; fails if unknown or disabled.
 pub async fn check_user(db: &ServiceStore, name: &str) -> Result<UserName, UserError> {
     let user = users::existing(name)?;
     users::require_enabled(db, &user).await?;

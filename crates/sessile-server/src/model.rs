@@ -13,7 +13,7 @@ pub use sessile_wire::service::{HistoryEntry, SessionEvent};
 use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
 
-/// A session as it is stored.
+/// Row of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// Id.
@@ -61,7 +61,7 @@ impl SessionRecord {
     }
 }
 
-/// A message as it is stored.
+/// Row of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageRecord {
     /// Number in the session, from 1.
@@ -97,7 +97,7 @@ impl AgentConversation {
     }
 }
 
-/// A value of a session as it is stored.
+/// Stored state value of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntryRecord {
     /// Key.

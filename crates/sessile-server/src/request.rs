@@ -27,7 +27,7 @@ pub struct Access {
     pub token: Option<TokenId>,
 }
 
-/// A read, or an administrator's change, for the audit log.
+/// Read or administrative change, for the audit log.
 #[derive(Clone, Debug)]
 pub struct AuditedRead {
     /// User that it is about.

@@ -54,9 +54,9 @@ pub enum SessionRetention {
     /// The store's own, from when it was made.
     #[default]
     OfStore,
-    /// So long after their end.
+    /// For this time after their end.
     For(Duration),
-    /// They are never removed.
+    /// Never removed.
     Forever,
 }
 

@@ -33,7 +33,7 @@ pub enum UserError {
     /// A token without a scope.
     #[error("a token needs a scope: read, write or admin")]
     NoScope,
-    /// The system gave no random bytes.
+    /// Random number generator of the system failed.
     #[error("no random bytes: {0}")]
     Random(String),
     /// The store failed.
@@ -44,9 +44,9 @@ pub enum UserError {
 /// A new token with its secret, which is stored nowhere.
 #[derive(Debug)]
 pub struct NewToken {
-    /// The token as it is stored.
+    /// Stored token.
     pub token: Token,
-    /// Its secret, which is stored nowhere.
+    /// Secret, which is stored nowhere.
     pub secret: TokenSecret,
 }
 
@@ -75,12 +75,12 @@ pub(crate) async fn record(
     Ok(())
 }
 
-/// Name of a user who should exist. A text that is not a valid name belongs to nobody.
+/// Name of a user that should exist. An invalid name is reported as not found.
 pub fn existing(name: &str) -> Result<UserName, UserError> {
     name.parse().map_err(|_| UserError::NoUser(name.to_owned()))
 }
 
-/// The users, in order.
+/// All users, by name.
 pub async fn list(db: &ServiceStore) -> Result<Vec<Account>, UserError> {
     Ok(db.accounts().await?)
 }
@@ -126,7 +126,7 @@ pub async fn create_token(
     Ok(NewToken { token, secret })
 }
 
-/// The tokens of a user, the oldest first.
+/// Tokens of a user, the oldest first.
 pub async fn tokens(db: &ServiceStore, user: &UserName) -> Result<Vec<Token>, UserError> {
     let tokens = db.tokens(user).await?;
     if tokens.is_empty() && !db.accounts().await?.iter().any(|account| account.user == *user) {
@@ -144,7 +144,7 @@ pub async fn revoke(db: &ServiceStore, id: &str) -> Result<(), UserError> {
     record(db, &user, "token.revoke", Some(id)).await
 }
 
-/// Audit log of one user, or of all, before an id and the newest first, with reads.
+/// Page of the audit log of one user or of all, newest first, before an id; includes reads.
 pub async fn audit(
     db: &ServiceStore,
     user: Option<&UserName>,

@@ -66,7 +66,7 @@ struct ExecArgs {
 enum ContextCommand {
     /// Select a context for this terminal
     Use {
-        /// Its name
+        /// Name
         name: String,
         /// For this user, everywhere
         #[arg(long)]

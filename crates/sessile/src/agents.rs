@@ -18,13 +18,13 @@ pub const SETTINGS: &[Definition] = &[
 /// An agent that a call is about.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agent {
-    /// Its name, if it has one.
+    /// Name, if it has one.
     pub name: Option<String>,
-    /// Its URL, in the one form in which agents are compared.
+    /// URL, in the one form in which agents are compared.
     pub url: String,
     /// The credential that the settings give it.
     pub credential: Option<String>,
-    /// What says so; none for a URL that was given.
+    /// Origin; `None` for a URL that was given.
     pub origin: Option<Origin>,
 }
 

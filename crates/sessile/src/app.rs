@@ -1,4 +1,4 @@
-//! Which application this is: its name, its variables, its settings.
+//! Identity of an application: its name, its variables, its settings.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl App {
         App { name, prefix: name.to_ascii_uppercase().replace('-', "_"), settings: &[], keychain: None }
     }
 
-    /// The same with settings of its own, beside those every application has.
+    /// Same application with additional settings.
     #[must_use]
     pub fn with_settings(mut self, settings: &'static [Definition]) -> Self {
         self.settings = settings;

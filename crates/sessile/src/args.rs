@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-/// How results are printed.
+/// Format of printed results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// For people, and for `$(...)`.
@@ -29,7 +29,7 @@ impl OutputFormat {
     }
 }
 
-/// When output is coloured.
+/// Colouring of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On terminals, unless the environment says no.

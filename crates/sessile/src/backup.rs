@@ -22,7 +22,7 @@ impl StateBackup {
         Ok(StateBackup { store, snapshot, path: path.to_owned() })
     }
 
-    /// Replaces the state database by the backup, and records it. Returns the file that keeps what was replaced.
+    /// Replaces the state database by the backup, and records it. Returns the file that holds the replaced database.
     pub fn restore(mut self, state: &State) -> Result<PathBuf> {
         // What a killed process left half done is brought to an end while the history still knows of it.
         settle(state)?;

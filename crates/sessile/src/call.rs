@@ -23,11 +23,11 @@ pub enum ConfigSource {
     Usual,
     /// This file alone.
     File(PathBuf),
-    /// None.
+    /// No session.
     Nothing,
 }
 
-/// Which session a call works in.
+/// Session that a call works in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionMode {
     /// The session that a flag or a variable names, else the terminal's. A named session must exist.
@@ -43,21 +43,21 @@ pub enum SessionMode {
     Remote,
 }
 
-/// How a call treats its session and its settings.
+/// Treatment of session and settings by a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// Which session the call works in.
+    /// Session that the call works in.
     pub session: SessionMode,
     /// Whether a variable may name a session that is gone, and a flag a context that is not the session's. For calls
     /// that only read, or that leave a session behind.
     pub tolerates_stale_session: bool,
     /// Whether settings may be unreadable. For calls that repair them, or that need none.
     pub tolerates_broken_settings: bool,
-    /// How the call treats a selection of its terminal that it may not use.
+    /// Treatment of a terminal's selection that the call may not use.
     pub withheld_selection: WithheldSelection,
 }
 
-/// How a call that is not interactive treats a selection of its terminal, which it may not use.
+/// Treatment of a terminal's selection by a call that is not interactive and may not use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithheldSelection {
     /// The call fails, rather than work in another session or context.

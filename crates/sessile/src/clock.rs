@@ -11,7 +11,7 @@ use crate::world::World;
 pub struct Moment {
     /// The wall clock.
     pub wall_ms: i64,
-    /// Which start of the machine.
+    /// Boot id.
     pub boot: String,
     /// The time since then.
     pub boot_ms: i64,
@@ -31,7 +31,7 @@ impl Moment {
         }
     }
 
-    /// How long ago another moment was. One that lies in the future, by a clock that was set back between two
+    /// Time since another moment, in milliseconds. One that lies in the future, by a clock that was set back between two
     /// starts of the machine, was long ago: a session from then is not kept for ever.
     pub fn since(&self, earlier: &Moment) -> i64 {
         const SKEW_MS: i64 = 60_000;

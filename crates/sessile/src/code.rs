@@ -1,4 +1,4 @@
-//! The one list of error codes, shared by every surface (command line, and whatever speaks for it).
+//! Error codes, shared by every surface: command line, HTTP, MCP.
 
 use crate::exit;
 
@@ -18,7 +18,7 @@ macro_rules! codes {
             /// The exit status that goes with it.
             pub const fn exit(self) -> u8 { match self { $(Code::$name => $exit),+ } }
 
-            /// What it means, in one sentence.
+            /// Meaning, in one sentence.
             pub fn about(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc),+).trim()),+ }
             }
@@ -35,7 +35,7 @@ codes! {
     InvalidValue = "INVALID_VALUE", exit::USAGE;
     /// No setting has this key.
     UnknownSetting = "UNKNOWN_SETTING", exit::USAGE;
-    /// It must be said where the change is to go.
+    /// A change requires a scope.
     ScopeRequired = "SCOPE_REQUIRED", exit::USAGE;
     /// The change needs a yes, and nobody is there to give it.
     ConfirmationRequired = "CONFIRMATION_REQUIRED", exit::USAGE;
@@ -55,11 +55,11 @@ codes! {
     FileTooLarge = "FILE_TOO_LARGE", exit::FAILED;
     /// A file is not valid UTF-8.
     FileNotUtf8 = "FILE_NOT_UTF8", exit::FAILED;
-    /// Something that is not a regular file stands where a file should be.
+    /// A path is not a regular file.
     NotAFile = "NOT_A_FILE", exit::FAILED;
     /// The system refused to read or write a file.
     Io = "IO", exit::FAILED;
-    /// There is no space left for a file; the old version is untouched.
+    /// No space left for a file; the old version is untouched.
     DiskFull = "DISK_FULL", exit::FAILED;
     /// The change was made, but could not be recorded in the history.
     NotRecorded = "NOT_RECORDED", exit::PARTIAL;
@@ -73,19 +73,19 @@ codes! {
     StoreTooNew = "STORE_TOO_NEW", exit::PRECONDITION;
     /// The state directory is on a network file system, where locks cannot be relied on.
     NetworkFileSystem = "NETWORK_FILE_SYSTEM", exit::PRECONDITION;
-    /// No home directory is known, so there is no place for the file.
+    /// No home directory is known, so the file has no place.
     NoHome = "NO_HOME", exit::PRECONDITION;
     /// The project has not been trusted, so what it asks for was not done.
     UntrustedProject = "UNTRUSTED_PROJECT", exit::PRECONDITION;
     /// A project's file is behind a link that leads out of the project, or is owned by another user.
     ProjectFileUnsafe = "PROJECT_FILE_UNSAFE", exit::NOT_ALLOWED;
-    /// There is no context of this name.
+    /// Context not found.
     ContextNotFound = "CONTEXT_NOT_FOUND", exit::NOT_FOUND;
     /// No context is selected.
     NoContext = "NO_CONTEXT", exit::NOT_FOUND;
     /// The setting has no value anywhere.
     SettingNotSet = "SETTING_NOT_SET", exit::NOT_FOUND;
-    /// There is no session of this name or id.
+    /// Session not found.
     SessionNotFound = "SESSION_NOT_FOUND", exit::NOT_FOUND;
     /// The session has expired or was ended.
     SessionExpired = "SESSION_EXPIRED", exit::PRECONDITION;
@@ -97,25 +97,25 @@ codes! {
     SessionExists = "SESSION_EXISTS", exit::CONFLICT;
     /// A session keeps the context it was started with.
     ContextFixed = "CONTEXT_FIXED", exit::NOT_ALLOWED;
-    /// Something still runs in the session, so it is not stopped.
+    /// A process still runs in the session, so the session was not stopped.
     StopFailed = "STOP_FAILED", exit::FAILED;
     /// The entry was changed by someone else in the meantime.
     RevisionConflict = "REVISION_CONFLICT", exit::CONFLICT;
-    /// There is no such value in the session's state.
+    /// State value not found in the session.
     EntryNotFound = "ENTRY_NOT_FOUND", exit::NOT_FOUND;
-    /// Nobody has a lock of this name.
+    /// Lock is not held.
     LockNotFound = "LOCK_NOT_FOUND", exit::NOT_FOUND;
-    /// The lock or turn is no longer this one's: it expired, was given back or was broken.
+    /// The lock or turn is lost: it expired, was released or was broken.
     LockLost = "LOCK_LOST", exit::CONFLICT;
-    /// There is no such operation in the history.
+    /// Operation not found in the history.
     OperationNotFound = "OPERATION_NOT_FOUND", exit::NOT_FOUND;
     /// The operation cannot be undone, or no longer.
     UndoRefused = "UNDO_REFUSED", exit::CONFLICT;
-    /// There is no such project directory or trusted file.
+    /// Project directory or trusted file not found.
     ProjectNotFound = "PROJECT_NOT_FOUND", exit::NOT_FOUND;
-    /// There is no approval to revoke.
+    /// No approval to revoke.
     ApprovalNotFound = "APPROVAL_NOT_FOUND", exit::NOT_FOUND;
-    /// There is no such file.
+    /// File not found.
     FileNotFound = "FILE_NOT_FOUND", exit::NOT_FOUND;
     /// A context of this name exists already.
     ContextExists = "CONTEXT_EXISTS", exit::CONFLICT;
@@ -137,13 +137,13 @@ codes! {
     InSession = "IN_SESSION", exit::NOT_ALLOWED;
     /// The PIN is wrong, or was wrong too often.
     WrongPin = "WRONG_PIN", exit::NOT_ALLOWED;
-    /// There is no tool of this name.
+    /// Tool not found.
     ToolNotFound = "TOOL_NOT_FOUND", exit::NOT_FOUND;
     /// A tool's own file could not be understood.
     ToolFile = "TOOL_FILE", exit::FAILED;
     /// A tool's state is too large to be copied into a session.
     ToolStateTooLarge = "TOOL_STATE_TOO_LARGE", exit::FAILED;
-    /// What a context says about a tool means nothing.
+    /// A context's binding of a tool is invalid.
     BindingInvalid = "BINDING_INVALID", exit::FAILED;
     /// A context binds a tool to something that is not there.
     BindingNotFound = "BINDING_NOT_FOUND", exit::NOT_FOUND;
@@ -155,7 +155,7 @@ codes! {
     CredentialExists = "CREDENTIAL_EXISTS", exit::CONFLICT;
     /// The credential's time is up, and it could not be renewed.
     CredentialsExpired = "CREDENTIALS_EXPIRED", exit::CREDENTIALS;
-    /// The credential is there and cannot be used as it is.
+    /// The credential exists, but cannot be used.
     CredentialUnusable = "CREDENTIAL_UNUSABLE", exit::CREDENTIALS;
     /// The server does not accept the credential.
     CredentialRejected = "CREDENTIAL_REJECTED", exit::CREDENTIALS;
@@ -195,15 +195,15 @@ codes! {
     KeychainLocked = "KEYCHAIN_LOCKED", exit::CREDENTIALS;
     /// The desktop's keychain refused.
     KeychainRefused = "KEYCHAIN_REFUSED", exit::FAILED;
-    /// There is no conversation of this name or id.
+    /// Conversation not found.
     ConversationNotFound = "CONVERSATION_NOT_FOUND", exit::NOT_FOUND;
     /// A conversation of this name exists already in the session.
     ConversationExists = "CONVERSATION_EXISTS", exit::CONFLICT;
-    /// There is no agent of this name.
+    /// Agent not found.
     AgentNotFound = "AGENT_NOT_FOUND", exit::NOT_FOUND;
     /// The agent answered with an error.
     AgentRefused = "AGENT_REFUSED", exit::FAILED;
-    /// What answers there is no agent, or does not speak as one should.
+    /// The address is not an agent's, or the agent violates the protocol.
     AgentUnusable = "AGENT_UNUSABLE", exit::FAILED;
     /// The agent does not know the task.
     TaskNotFound = "TASK_NOT_FOUND", exit::NOT_FOUND;
@@ -211,19 +211,19 @@ codes! {
     TaskOver = "TASK_OVER", exit::CONFLICT;
     /// A user of the service has this name already.
     UserExists = "USER_EXISTS", exit::CONFLICT;
-    /// There is no user of the service of this name.
+    /// User of the service not found.
     UserNotFound = "USER_NOT_FOUND", exit::NOT_FOUND;
     /// The user of the service is disabled.
     UserDisabled = "USER_DISABLED", exit::NOT_ALLOWED;
-    /// There is no token of the service with this id.
+    /// Token of the service not found.
     TokenNotFound = "TOKEN_NOT_FOUND", exit::NOT_FOUND;
     /// No login waits under this code: it is not one, its time is over, or its token was collected.
     LoginNotFound = "LOGIN_NOT_FOUND", exit::NOT_FOUND;
-    /// Nobody has approved the login yet.
+    /// The login is not approved yet.
     LoginPending = "LOGIN_PENDING", exit::CONFLICT;
-    /// The events that were asked for are not kept any more.
+    /// The requested events are past their retention.
     EventsGone = "EVENTS_GONE", exit::NOT_FOUND;
-    /// Something took longer than it was given, and was ended.
+    /// A time limit was exceeded.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
     RoomUnsafe = "ROOM_UNSAFE", exit::NOT_ALLOWED;

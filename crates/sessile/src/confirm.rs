@@ -1,12 +1,12 @@
-//! When a yes is needed, who may give it. Nobody there means no.
+//! Confirmation of changes: required, given by flag, or asked of a person. Without a person the answer is no.
 
 use crate::error::{Result, UsageError};
 use crate::state::State;
 
-/// What to do about a change that needs a yes.
+/// Confirmation of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// It was given on the command line.
+    /// Given on the command line.
     Given,
     /// A person is there to be asked. End of input is a no.
     Ask,
@@ -18,7 +18,7 @@ pub fn can_ask(state: &State) -> bool {
     state.call().is_interactive() && state.world().streams().stderr
 }
 
-/// Whether a yes was given or can be asked for; an error, with `what`, if neither. There is no variable for it.
+/// Confirmation that was given or can be asked for; an error with `what` otherwise. No variable gives it.
 pub fn consent(state: &State, what: impl Into<String>) -> Result<Consent> {
     if state.args().yes {
         Ok(Consent::Given)

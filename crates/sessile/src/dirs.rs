@@ -1,4 +1,4 @@
-//! Where state lives: the XDG directories, each of which a variable of the application overrides.
+//! Directories of the application: the XDG directories, each overridable by a variable.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::world::World;
 /// The directories of one application for one user.
 #[derive(Clone, Debug)]
 pub struct Dirs {
-    /// What people edit: `config.toml`, `contexts/`, `tools/`.
+    /// Files that people edit: `config.toml`, `contexts/`, `tools/`.
     config: Option<PathBuf>,
-    /// What the application owns: the store, rooms, the vault.
+    /// State that the application owns: store, rooms, vault.
     state: Option<PathBuf>,
-    /// What can be thrown away.
+    /// Cache, which can be deleted.
     cache: Option<PathBuf>,
     /// Sockets and ephemeral rooms.
     runtime: Option<PathBuf>,

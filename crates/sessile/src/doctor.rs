@@ -1,4 +1,4 @@
-//! What is wrong on this machine, and how to mend each.
+//! Diagnosis of this machine: problems, each with a fix.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,28 +19,28 @@ use crate::store::{PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::{quoted, shell_quoted, shown};
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// Nothing is wrong.
+    /// No problem found.
     Ok,
-    /// It works, and could be better.
+    /// Works, with a recommendation.
     Warning,
-    /// It does not work, or is not safe.
+    /// Broken or unsafe.
     Error,
 }
 
 /// One check and its outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// Name of the check.
     pub name: &'static str,
-    /// How it ended.
+    /// Result.
     pub health: Health,
-    /// What was found.
+    /// Finding.
     pub message: String,
-    /// How to mend it.
+    /// Fix, as a command or an instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -127,7 +127,7 @@ fn directories(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Nobody else may write what people edit, or read what the application owns.
+/// Checks that no other user can write configuration or read state.
 fn permissions(state: &State) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let uid = state.world().uid();
@@ -181,7 +181,7 @@ fn file_system(state: &State) -> Result<Vec<Finding>> {
         .collect())
 }
 
-/// Every settings and context file, each problem by itself.
+/// Validates every settings and context file; one finding per problem.
 fn settings(state: &State) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let layer = if let ConfigSource::File(_) = state.source() { Layer::File } else { Layer::User };
@@ -197,7 +197,7 @@ fn settings(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What is readable but not as it should be: untrusted files, secrets in plain text, a selection of nothing.
+/// Warnings about readable files: untrusted content, secrets in plain text, dangling selections.
 fn contexts(state: &State) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for (_, context) in state.contexts().list()? {
@@ -309,7 +309,7 @@ fn sessions(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Every profile can be read, and every context binds tools and keys that there are.
+/// Checks that every profile is readable and that contexts bind only known tools and keys.
 fn tools(state: &State) -> Result<Vec<Finding>> {
     let all = state.tools().list()?;
     let mut findings = Vec::new();
@@ -482,7 +482,7 @@ fn clock(state: &State) -> Result<Vec<Finding>> {
         .collect())
 }
 
-/// What a killed writer left behind. The next write in the directory would take it over.
+/// Temporary files of killed writers, which the next write in the directory would remove.
 fn leftovers(state: &State) -> Result<Vec<Finding>> {
     let mut dirs: Vec<PathBuf> = Vec::new();
     if let Ok(config) = state.dirs().config() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a duration may look like, for error messages and help.
+/// Expected form of a duration, for error messages and help.
 pub const EXPECTED: &str = "a duration such as 500ms, 30s, 10m, 2h, 1h30m or 7d";
 
 const UNITS: &[(&str, u64)] =

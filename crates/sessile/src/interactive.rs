@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 pub(crate) enum TerminalAccess<'a> {
     /// Read them.
     Read(&'a Terminal),
-    /// Nothing, although the terminal may have some.
+    /// No access, although the terminal may have selections.
     Withheld(&'a Terminal, &'static str),
     /// Nothing: the terminal on a standard stream controls other processes, and only they know it by its key.
     Foreign(PathBuf),
@@ -49,7 +49,7 @@ impl StateCall {
         })
     }
 
-    /// Why this call is not interactive.
+    /// Reason why this call is not interactive.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         if !self.world().streams().stdin {
             Some("standard input is not a terminal")

@@ -148,8 +148,8 @@ pub fn agent_name(name: &str) -> Result<(), Error> {
     check(name, "agent")
 }
 
-/// Why a text cannot be told from another by looking at it: characters that are not seen or that reorder what is, and letters
-/// that are written in more than one way. `None` for all others.
+/// Reason why a text can be confused with another: invisible or reordering characters, and letters with several
+/// encodings. `None` for all others.
 pub fn deceptive(text: &str) -> Option<&'static str> {
     use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
     let is_hidden = |c: char| {
@@ -172,7 +172,7 @@ pub fn deceptive(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether the text could be taken for a UUID or the beginning of one that people would type.
+/// Whether the text looks like a UUID or a prefix of one that people would type.
 fn looks_like_id(text: &str) -> bool {
     let hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());
     match text.split_once('-') {

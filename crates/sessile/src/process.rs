@@ -1,4 +1,4 @@
-//! Which process is meant: a pid alone is recycled, a pid with its start time is not.
+//! Identity of a process: pid and start time, because a pid alone is recycled.
 
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -9,9 +9,9 @@ use std::io::Read;
 pub struct ProcessId {
     /// The pid.
     pub pid: i32,
-    /// When it started, in the system's own unit.
+    /// Start time, in the kernel's unit.
     pub started: u64,
-    /// Which start of the machine that was.
+    /// Boot id at the start.
     pub boot: String,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     rustix::process::getppid().filter(|_| pid == own).map(|parent| parent.as_raw_nonzero().get())
 }
 
-/// Which start of the machine this is; it does not change while a process lives.
+/// Boot id, which is constant for the life of a process.
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_id() -> String {
     static ID: std::sync::OnceLock<String> = std::sync::OnceLock::new();

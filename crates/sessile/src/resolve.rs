@@ -21,7 +21,7 @@ use crate::settings::{
 use crate::state::State;
 use crate::text::{quoted, shell_quoted, shown};
 
-/// How many keys of a file warnings name one by one.
+/// Number of unknown keys of a file that warnings name.
 const MAX_NAMED_KEYS: usize = 10;
 
 /// A settings file of a call.
@@ -127,7 +127,7 @@ impl State {
         Ok(self.resolution.selected.get().and_then(Option::as_ref))
     }
 
-    /// The selected context as it is defined; `None` if none is selected or there is none of that name.
+    /// Definition of the selected context; `None` without a selection or a definition.
     pub fn context(&self) -> Result<Option<&Context>> {
         if self.resolution.context.get().is_none() {
             let context = match self.selected()? {
@@ -162,13 +162,13 @@ impl State {
         Ok(value.and_then(|found| crate::duration::parse(found.value.as_str()?)))
     }
 
-    /// How results are to be printed, as flags, variables and files say.
+    /// Output format, from flags, variables and files.
     pub fn format(&self) -> Result<OutputFormat> {
         let found = self.settings()?.get("output")?;
         Ok(found.and_then(|found| OutputFormat::named(found.value.as_str()?)).unwrap_or_default())
     }
 
-    /// When output is to be coloured, as flags, variables and files say.
+    /// Colouring of output, from flags, variables and files.
     pub fn color(&self) -> Result<Color> {
         let found = self.settings()?.get("color")?;
         Ok(found.and_then(|found| Color::named(found.value.as_str()?)).unwrap_or_default())
@@ -344,7 +344,7 @@ impl State {
         }
     }
 
-    /// Parses the text of a file, be it new or as it is stored.
+    /// Parses the text of a file, new or stored.
     pub(crate) fn parse(&self, path: &Path, text: String) -> Result<Document> {
         Document::parse_as(self.disclosure(path), path, text)
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::text::shown;
 
-/// Why there is no runtime directory to use.
+/// Reason why no runtime directory is usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuntimeProblem {
     /// No variable names one.
@@ -18,7 +18,7 @@ pub enum RuntimeProblem {
     Exposed {
         /// Directory at fault: the runtime directory, or the one that holds it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with the directory.
         reason: &'static str,
     },
 }

@@ -1,8 +1,8 @@
-//! What counts as a secret where it would be stored or passed in the open: only the vault keeps one.
+//! Detection of secrets in values that would be stored or passed in the open.
 
 use crate::error::{Result, UsageError};
 
-/// What to do instead of storing a secret; `{name}` stands for the application's.
+/// Hint against storing a secret; `{name}` stands for the application's.
 pub(crate) const USE_THE_VAULT: &str = "store it in the vault: {name} auth set NAME; then give that credential to commands: {name} context edit CONTEXT \
      --env-credential VARIABLE=NAME";
 

@@ -1,4 +1,4 @@
-//! Where a credential may be sent: a scheme, a host and a port.
+//! Sites that a credential may be sent to: scheme, host and port.
 
 use std::fmt;
 use std::str::FromStr;
@@ -45,7 +45,7 @@ impl Site {
         Ok(Site(origin.normalized()))
     }
 
-    /// Whether nobody on the way can read what is sent there.
+    /// Whether traffic is confidential: HTTPS or loopback.
     pub fn is_private(&self) -> bool {
         self.0.is_secure()
     }
@@ -68,7 +68,7 @@ pub fn agent_url(url: &str) -> Result<String, Error> {
     Ok(format!("{site}{path}"))
 }
 
-/// A URL as it may be shown: what stands before an `@` may be a password.
+/// URL without user information, which may hold a password.
 pub(crate) fn without_user(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {

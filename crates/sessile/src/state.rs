@@ -34,10 +34,10 @@ pub struct State {
     warnings: RefCell<Vec<Warning>>,
 }
 
-/// What a call has opened.
+/// Handles that a call has opened.
 #[derive(Default)]
 struct Handles {
-    /// The store for reading; `None` inside if there is none yet.
+    /// Store for reading; the inner `None` stands for a store that does not exist yet.
     store: OnceCell<Option<Store>>,
     has_opened_for_writing: Cell<bool>,
     vault_key: RefCell<Option<VaultKey>>,
@@ -61,7 +61,7 @@ impl State {
         StateCall::new(app, world, args).map(State::from)
     }
 
-    /// The same call in a session, resolved anew: the session may have another context.
+    /// Same call in a session, resolved again because the session may have another context.
     #[must_use]
     pub fn in_session(&self, id: &SessionId) -> Self {
         State::from(self.call.clone().in_session(id))
@@ -92,7 +92,7 @@ impl State {
         self.call.dirs()
     }
 
-    /// The runtime directory, if there is one that nobody else can get at.
+    /// Runtime directory that no other user can access.
     pub fn runtime_dir(&self) -> std::result::Result<&Path, RuntimeProblem> {
         self.dirs().runtime(self.world().uid())
     }
@@ -146,7 +146,7 @@ impl State {
         Locker::new(self.early_lock_timeout()).on_wait(self.call.wait_callback())
     }
 
-    /// The store, for reading; `None` if there is none yet or no file is to be read.
+    /// Store for reading; `None` if the store does not exist or files are off.
     pub(crate) fn store(&self) -> Result<Option<&Store>> {
         if self.handles.store.get().is_none() {
             let store = match (self.source(), self.dirs().store()) {
@@ -160,7 +160,7 @@ impl State {
         Ok(self.handles.store.get().and_then(Option::as_ref))
     }
 
-    /// The store, for writing. A damaged one is moved aside first, and what can be read of it saved.
+    /// Store for writing. A damaged store is moved aside first, and its readable rows are recovered.
     pub(crate) fn store_for_writing(&self) -> Result<Store> {
         self.open_for_writing(&self.locker()?)
     }
@@ -204,7 +204,7 @@ impl State {
         }
     }
 
-    /// Moves a damaged store aside and saves what can be read of it; `false` if it is sound.
+    /// Moves a damaged store aside and recovers its readable rows; `false` if the store is sound.
     pub fn recover_store(&self, locker: &Locker) -> Result<bool> {
         let Some(recovered) = Store::recover(&self.dirs().store()?, locker, self.now_ms())? else {
             return Ok(false);
@@ -220,7 +220,7 @@ impl State {
         Ok(true)
     }
 
-    /// The store as it is now, for reading: what this call itself has written is in it.
+    /// Current store for reading, with the writes of this call.
     pub(crate) fn fresh_store(&self) -> Result<Option<Store>> {
         match self.source() {
             ConfigSource::Nothing => Ok(None),

@@ -1,4 +1,4 @@
-//! Where am I: the context, the account, the session, and every file behind them.
+//! Status of a call: context, account, session, and the files behind them.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -28,19 +28,19 @@ pub struct Status {
     pub os_user: String,
     /// The selected context.
     pub current_context: Option<String>,
-    /// What selected it.
+    /// Origin of the selection.
     pub context_origin: Option<Origin>,
     /// Whether a context of that name exists.
     pub context_exists: bool,
-    /// Its guard, and whether it lets this call through.
+    /// Guard, and whether it lets this call through.
     pub guard: Option<GuardState>,
     /// Targets that exist only in sessions of guarded contexts.
     pub protected: Vec<GuardedTarget>,
-    /// When the selected credential expires.
+    /// Expiry of the selected credential.
     pub token_expires: Option<String>,
     /// The selected credential, and what selected it.
     pub credential: Option<CredentialStatus>,
-    /// Where credentials are kept.
+    /// Vault backend.
     pub vault: Option<VaultStatus>,
     /// The session this call works in, by its id.
     pub session: Option<String>,
@@ -61,22 +61,22 @@ pub struct Status {
 /// The selected credential, as `status` shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct CredentialStatus {
-    /// Its name; none if it is given for this call.
+    /// Name; `None` for a credential given for this call.
     pub name: Option<String>,
-    /// What selected it.
+    /// Origin of the selection.
     pub origin: Origin,
-    /// Its kind; none if it is not there.
+    /// Kind; `None` if the credential does not exist.
     pub kind: Option<&'static str>,
-    /// Who one is with it.
+    /// Account that the credential belongs to.
     pub account: Option<String>,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: Option<String>,
     /// Whether it can be used, or be renewed first.
     pub valid: bool,
 }
 
 impl CredentialStatus {
-    /// The selected credential. Nothing is renewed; what cannot be looked at is told as a warning.
+    /// Selected credential, without renewing it. An unreadable credential becomes a warning.
     pub fn of(state: &State) -> Result<Option<Self>> {
         let Some(selected) = state.selected_credential()? else { return Ok(None) };
         let about = match selected.about(state) {
@@ -104,13 +104,13 @@ impl CredentialStatus {
 /// A session, as `status` shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionStatus {
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// What named it.
+    /// Origin of the name.
     pub origin: Origin,
-    /// Where it stands in its life.
+    /// Lifecycle state.
     pub state: Lifecycle,
-    /// When it expires if nobody uses it.
+    /// Expiry unless used before.
     pub expires_at: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl SessionStatus {
 /// A project, as `status` shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProjectStatus {
-    /// Its directory.
+    /// Directory.
     #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
     /// Whether all its files are trusted.
@@ -139,16 +139,16 @@ pub struct ProjectStatus {
 /// A file that is read or kept.
 #[derive(Clone, Debug, Serialize)]
 pub struct StateFile {
-    /// Where.
+    /// Path.
     #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
-    /// What for.
+    /// Purpose.
     pub purpose: &'static str,
     /// Whether it is there now.
     pub exists: bool,
-    /// Its mode, in octal.
+    /// Mode, in octal.
     pub mode: Option<String>,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: Option<u64>,
 }
 

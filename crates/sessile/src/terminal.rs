@@ -1,4 +1,4 @@
-//! Which terminal this is. Pseudo-terminals are recycled, so the device alone would not say.
+//! Identity of a terminal. Pseudo-terminals are recycled, so the device alone does not identify one.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rustix::process::Pid;
 
 use crate::process::ProcessId;
 
-/// Which of the standard streams are terminals.
+/// Standard streams that are terminals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streams {
     /// Standard input is a terminal.

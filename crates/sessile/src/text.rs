@@ -4,10 +4,10 @@
 
 use std::fmt::{Display, Write};
 
-/// What is shown in the place of a word from a file that is not quoted.
+/// Placeholder for a word from a file that is not quoted.
 pub(crate) const HIDDEN: &str = "[hidden]";
 
-/// A path in JSON: what is not text in it is replaced, for JSON can hold nothing else.
+/// Path in JSON, with bytes that are not UTF-8 replaced.
 pub(crate) fn path_in_json<S: serde::Serializer>(
     path: &std::path::Path,
     serializer: S,

@@ -3,9 +3,9 @@
 /// A variable that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentedVariable {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it does.
+    /// Description.
     pub about: &'static str,
 }
 
@@ -35,7 +35,7 @@ pub const OWN: &[DocumentedVariable] = &[
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),
 ];
 
-/// Those that many programs obey.
+/// Variables that many programs obey.
 pub const SHARED: &[DocumentedVariable] = &[
     known("HOME", "The home directory, else the one in the password database."),
     known("XDG_CONFIG_HOME", "Instead of ~/.config."),

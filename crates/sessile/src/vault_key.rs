@@ -36,7 +36,7 @@ impl VaultKey {
         Some(VaultKey::of_bytes(<[u8; 32]>::try_from(bytes.as_slice()).ok()?))
     }
 
-    /// What tells it from others, and tells nothing else about it.
+    /// Id that identifies the key without revealing it.
     pub(crate) fn id(&self) -> String {
         let digest = Sha256::new().chain_update(b"sessile vault key id\0").chain_update(*self.0).finalize();
         hex(&digest[..8])

@@ -1,4 +1,4 @@
-//! What a program is handed by the system: variables, directory, clock, terminal, user.
+//! World of a program: variables, working directory, clock, terminal, user.
 //!
 //! The library reads none of this by itself. A program captures its world once, in `main`; a server or a
 //! test makes one up.
@@ -16,7 +16,7 @@ use crate::terminal::Terminal;
 
 pub use crate::terminal::Streams;
 
-/// Where the time comes from.
+/// Source of the time.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     System,

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-/// How long a call may take before it is taken to wait for something that never comes.
+/// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 use crate::Tty;
@@ -151,7 +151,7 @@ fn text(text: &OsStr) -> String {
     text.to_str().expect("text").to_owned()
 }
 
-/// A call that was made.
+/// Result of a call.
 pub struct CallResult {
     description: String,
     home: PathBuf,

@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
-/// How many mutations of its corpus a target gets. `scripts/test --long` raises it.
+/// Mutations of the corpus per target. `scripts/test --long` raises it.
 const MUTATIONS: usize = 2_000;
 
 /// The largest input that mutation grows to.

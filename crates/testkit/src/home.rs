@@ -62,7 +62,7 @@ impl Home {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// What people keep: everything but the program's own state, whose bytes change even when what it says does not.
+    /// Files of people: all but the program's own state, whose bytes change without a change of content.
     pub fn tree_of_people(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let own = self.path(".local");
         self.tree().into_iter().filter(|(path, _)| !path.starts_with(&own)).collect()

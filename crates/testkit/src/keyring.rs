@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::{require_tool, tool_path};
 
-/// How long the programs may take to be there.
+/// Timeout of the programs' start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Between two looks whether they are.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How often the daemon is asked for what it may not have heard.
+/// Attempts per request to the daemon.
 const ATTEMPTS: u32 = 5;
 
 /// The collection that the daemon makes when it is given a password.
@@ -141,7 +141,7 @@ impl Keyring {
         });
     }
 
-    /// What the daemon says on its standard error.
+    /// Standard error of the daemon.
     fn said(&self) -> PathBuf {
         self.dir.path().join("said")
     }
@@ -157,7 +157,7 @@ impl Keyring {
         Some(value.starts_with("true"))
     }
 
-    /// What the service answers, or nothing.
+    /// Response of the service, if any.
     fn ask(&self, call: &[&str]) -> String {
         self.send("/org/freedesktop/secrets", call)
     }
@@ -211,7 +211,7 @@ impl Drop for Keyring {
     }
 }
 
-/// Nothing of the developer's own desktop.
+/// Environment without the developer's own desktop.
 fn environment<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     command
         .env_clear()

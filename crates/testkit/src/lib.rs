@@ -1,7 +1,7 @@
 //! What the tests stand on: a throwaway home, processes that run in it, terminals, servers on this machine, clients of an
 //! MCP server.
 //!
-//! Nothing here knows what the program does; a test says that itself.
+//! The kit is independent of the program's behaviour; tests state it.
 
 #![expect(
     clippy::expect_used,

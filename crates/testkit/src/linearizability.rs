@@ -12,28 +12,28 @@ pub fn tick() -> i64 {
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 
-/// What a client did, and what it saw.
+/// Observation of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
-    /// When it was asked for.
+    /// Time of the request.
     pub begun: i64,
-    /// When it was told what came of it.
+    /// Time of the response.
     pub ended: i64,
-    /// What came of it.
+    /// Outcome.
     pub what: ObservedRevision,
 }
 
-/// What came of it.
+/// Observed outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedRevision {
-    /// It changed the value, and got this revision.
+    /// Write that got this revision.
     Wrote(i64),
-    /// It read this revision, or was told of it when it was refused.
+    /// Read of this revision, or a refusal that names it.
     Read(i64),
 }
 
 impl Observation {
-    /// Where it stands in the order: a reader between the change that it saw and the next.
+    /// Position in the order: a read is between the write that it saw and the next.
     fn position(&self) -> i64 {
         match self.what {
             ObservedRevision::Wrote(revision) => 2 * revision,
@@ -42,7 +42,7 @@ impl Observation {
     }
 }
 
-/// What is wrong with what clients of one value saw, if anything is.
+/// Contradiction between the observations of one value, if any.
 pub fn contradiction(seen: &[Observation]) -> Option<String> {
     let mut written: Vec<i64> = seen
         .iter()
@@ -92,15 +92,15 @@ pub fn contradiction(seen: &[Observation]) -> Option<String> {
 /// The time in which somebody had a lock for certain: from being told until giving it back.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseInterval {
-    /// When it was told.
+    /// Time of the acquisition.
     pub from: i64,
-    /// When it began to give it back.
+    /// Start of the release.
     pub until: i64,
-    /// Its fencing token.
+    /// Fencing token.
     pub token: i64,
 }
 
-/// Two who had a lock at once, or one who had it later with a smaller token.
+/// Overlapping holders of a lock, or a later holder with a smaller token.
 pub fn overlap(had: &[LeaseInterval]) -> Option<(LeaseInterval, LeaseInterval)> {
     let mut had = had.to_vec();
     had.sort_by_key(|one| one.from);

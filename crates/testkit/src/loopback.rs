@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-/// How long a connection may say nothing.
+/// Idle timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most that a request may carry.
@@ -46,7 +46,7 @@ impl Loopback {
         Loopback::start(sts)
     }
 
-    /// Where it listens, `127.0.0.1:PORT`.
+    /// Listening address, `127.0.0.1:PORT`.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -85,16 +85,16 @@ impl Drop for Loopback {
     }
 }
 
-/// What was asked.
+/// Requested action.
 struct Request {
     method: String,
     /// Without the query.
     path: String,
-    /// Who asks, as the header says it.
+    /// Value of the header `Authorization`.
     authorization: String,
 }
 
-/// What is said in return.
+/// Response.
 struct Answer {
     status: &'static str,
     kind: &'static str,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::require_tool;
 
-/// How long a server may take until it listens.
+/// Timeout of a server's start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A script that says on its first line where it listens, and ends with its standard input.
@@ -59,7 +59,7 @@ impl NodeServer {
         }
     }
 
-    /// What it said on its first line.
+    /// Address from its first line of output.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }

@@ -16,13 +16,13 @@ pub struct OidcServer {
     server: NodeServer,
 }
 
-/// How a server is started.
+/// Options of a server.
 pub struct OidcOptions {
-    /// How long access tokens are valid.
+    /// Lifetime of access tokens.
     pub access_seconds: u64,
-    /// How long device codes are valid.
+    /// Lifetime of device codes.
     pub device_seconds: u64,
-    /// How long each request for a token takes.
+    /// Delay of each token request.
     pub delay_millis: u64,
 }
 
@@ -37,7 +37,7 @@ impl OidcServer {
     pub const PUBLIC_CLIENT: &str = "terminal";
     /// A client with a secret, for its own credentials and for device codes.
     pub const SECRET_CLIENT: &str = "robot:1";
-    /// Its secret; it holds what must be encoded.
+    /// Secret; it holds what must be encoded.
     pub const SECRET: &str = "s3cret: /+%&=";
     /// The scopes there are.
     pub const SCOPES: [&str; 5] = ["openid", "offline_access", "email", "api:read", "api:write"];
@@ -65,7 +65,7 @@ impl OidcServer {
         OidcServer { server: NodeServer::start(include_str!("oidc.mjs"), &arguments, Path::new("/")) }
     }
 
-    /// Its issuer, `http://127.0.0.1:PORT`.
+    /// Issuer, `http://127.0.0.1:PORT`.
     pub fn issuer(&self) -> &str {
         self.server.address()
     }
@@ -102,7 +102,7 @@ impl OidcServer {
         }
     }
 
-    /// How many requests for tokens were answered so far.
+    /// Counts of token requests so far.
     #[track_caller]
     pub fn counts(&self) -> OidcCounts {
         let (_, body) = get(&self.url("/counts"), "");
@@ -131,7 +131,7 @@ pub struct OidcCounts {
     pub refused_refresh_token: u64,
 }
 
-/// Where `scripts/test` put the package.
+/// Package directory of `scripts/test`.
 #[track_caller]
 fn provider() -> PathBuf {
     let tested = std::env::current_exe().expect("the test's own path");

@@ -16,7 +16,7 @@ use crate::{require_tool, tool_path};
 
 /// The role that databases belong to: neither superuser nor exempt from row security.
 const ROLE: &str = "sessile";
-/// One that row security does not hold for.
+/// Role that bypasses row security.
 const EXEMPT: &str = "sessile_exempt";
 const PASSWORD: &str = "of-no-worth";
 
@@ -38,7 +38,7 @@ done
 pub struct Postgres {
     dir: PathBuf,
     port: u16,
-    /// Whoever has it open keeps the server running.
+    /// Open handle that keeps the server running.
     #[cfg_attr(not(test), expect(dead_code, reason = "it is there to be held"))]
     in_use: File,
     own: Option<TempDir>,
@@ -140,7 +140,7 @@ impl Postgres {
         self.look_after();
     }
 
-    /// Sees to it that it ends when nobody uses it any more.
+    /// Stops the server when its last user is gone.
     #[track_caller]
     fn look_after(&self) {
         let control = format!(
@@ -171,7 +171,7 @@ impl Postgres {
         );
     }
 
-    /// Ends it: what is being done is broken off.
+    /// Stops the server immediately.
     #[track_caller]
     pub fn stop(&self) {
         assert!(self.control("stop", &["--wait", "--mode=fast"]), "it is stopped");
@@ -268,12 +268,12 @@ impl Drop for Postgres {
 }
 
 impl Database<'_> {
-    /// Where it is, for its owner.
+    /// URL for the owner.
     pub fn url(&self) -> String {
         self.url_of(ROLE)
     }
 
-    /// Where it is, for a role that row security does not hold for.
+    /// URL for a role that bypasses row security.
     pub fn exempt_url(&self) -> String {
         self.url_of(EXEMPT)
     }

@@ -4,7 +4,7 @@ use rexpect::session::PtySession;
 
 use crate::Call;
 
-/// How long to wait for what should appear.
+/// Timeout of expected output.
 const PATIENCE_MS: u64 = 20_000;
 
 /// A program on a terminal.

@@ -8,7 +8,7 @@ use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::json;
 
-/// As many values as the program takes from one answer.
+/// Limit of values from one response.
 const VALUES: usize = 100_000;
 
 /// An agent's card.

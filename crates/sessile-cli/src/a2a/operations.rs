@@ -28,7 +28,7 @@ pub(crate) enum StreamEnd {
 pub(crate) struct TaskPage {
     /// Tasks.
     pub(crate) tasks: Vec<AgentTask>,
-    /// Token of the next page, if there is one.
+    /// Token of the next page, if any.
     pub(crate) next_page_token: Option<String>,
 }
 

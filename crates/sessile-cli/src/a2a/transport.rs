@@ -13,7 +13,7 @@ use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
-/// What all requests to one agent share.
+/// Transport of requests to one agent.
 pub(super) struct Transport<'a> {
     pub(super) http: &'a HttpClient,
     pub(super) auth: &'a dyn CredentialProvider,

@@ -2,8 +2,8 @@
 //!
 //! An event is stored before it is displayed, and a task at its first event. A failed save is a failure of the call: a
 //! reply that is displayed and not stored would be missing from the next message. The sent message is stored with the
-//! first event, because before it there is no id under which it could be found. Without a session nothing is stored or
-//! continued: a script that is started twice must not continue a conversation that it did not begin.
+//! first event, which brings the ids of conversation and task. Without a session no conversation is stored or continued:
+//! the second run of a script must not continue the conversation of the first.
 
 use std::rc::Rc;
 
@@ -120,7 +120,7 @@ impl<'a> ConversationLog<'a> {
         Ok(memory)
     }
 
-    /// Session, if there is one.
+    /// Session, if any.
     pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_deref()
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&json!({ "script": script }), || script.to_owned())
 }
 
-/// What is to be done before a prompt. Whatever is wrong, the person must be able to go on typing.
+/// Work before a prompt. Every failure is a note, because the person must be able to go on typing.
 fn tick(shell: Shell, cx: &Cx) -> String {
     let hooked = cx.state.world().variable(HOOKED).map(|id| id.to_string_lossy().into_owned());
     let current = cx.state.session().ok().flatten();

@@ -236,7 +236,7 @@ fn allow_connections() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// How far it is, always of the same length.
+/// Progress bar of constant width.
 fn bar(progress: ProbeProgress, total: u32) -> String {
     const WIDTH: u64 = 24;
     let ProbeProgress { answered, failed, leaks } = progress;
@@ -285,7 +285,7 @@ impl Args {
         Ok(rounds)
     }
 
-    /// How long ending what was begun at the service may take; whoever interrupts does not want to wait.
+    /// Timeout of ending the sessions at the service, short after an interrupt.
     fn ending(&self, is_complete: bool, users: u32) -> Option<Duration> {
         let paced = self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(users) / rate));
         let within = if is_complete { Duration::from_secs(30) + paced } else { Duration::from_secs(5) };
@@ -400,7 +400,7 @@ impl Args {
         Ok(Some(lines.map(Secret::new).collect()))
     }
 
-    /// What goes to the service, or to where its card says that it is.
+    /// Credentials for the service, or for the address in its card.
     fn auth(
         &self,
         cx: &Cx,

@@ -17,7 +17,7 @@ use crate::help::examples;
 ))]
 pub struct Args {}
 
-/// The session's label and the context's name.
+/// Label of the prompt: session and context.
 pub(crate) struct PromptLabel {
     pub(crate) session: Option<String>,
     pub(crate) context: Option<String>,

@@ -29,7 +29,7 @@ use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient, refuse_namesake};
 use crate::watcher::{self, LifeLimit};
 
-/// What fits into a table of the variables; the JSON has all of it.
+/// Widest value in the table of variables; JSON has all of it.
 const WIDEST: usize = 120;
 
 /// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
@@ -88,7 +88,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// What tells the processes of one command from others in the session.
+/// Variable that identifies the processes of one command.
 pub(crate) const RUN_VARIABLE: &str = "SESSILE_RUN";
 
 impl Args {
@@ -101,7 +101,7 @@ impl Args {
         }
     }
 
-    /// Whether a session that is over is to be started anew.
+    /// Whether an ended session is started again.
     pub(crate) fn starts_anew(&self) -> bool {
         self.session.new
     }
@@ -193,7 +193,7 @@ fn execute_in(
     limit.explain(ended, args.timeout)
 }
 
-/// Prepares a session of its own exactly like the one that would run, tells what it would be given, and removes it.
+/// Prepares an ephemeral session like the real one, prints its plan, and removes it.
 fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());

@@ -97,7 +97,7 @@ enum Command {
     Restore(restore::Args),
 }
 
-/// Who writes the replies that users ask for.
+/// Upstream that writes replies.
 #[derive(Clone, Debug, clap::Args)]
 struct UpstreamArgs {
     /// Who replies for messages?reply=true: an OpenAI-compatible endpoint, at URL/chat/completions, or an A2A agent, with its

@@ -1,4 +1,4 @@
-//! Which store the service keeps: what `serve` and `user` share.
+//! Store of the service, for `serve` and `user`.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) struct StoreArgs {
     store_password_file: Option<PathBuf>,
 }
 
-/// A store that is to be opened.
+/// Location of a store.
 #[derive(Debug)]
 pub(crate) enum StoreLocation {
     File(PathBuf),
@@ -117,7 +117,7 @@ impl StoreLocation {
         }
     }
 
-    /// Opens it, and makes it if there is none.
+    /// Opens the store, and creates it if missing.
     pub(crate) async fn open(self) -> Result<ServiceStore, ServiceStoreError> {
         match self {
             StoreLocation::File(path) => ServiceStore::sqlite(&path).await,
@@ -160,7 +160,7 @@ pub(crate) fn failed(error: &ServiceStoreError) -> Failure {
     }
 }
 
-/// A failure with a hint of its own.
+/// Failure with its own hint.
 fn with_hint(code: Code, message: String, hint: String) -> Failure {
     let report = Report { hint: Some(hint), ..Report::new(code, message) };
     Failure::Remote(Box::new(report))

@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether a session that is over is to be started anew.
+    /// Whether an ended session is started again.
     pub(crate) fn starts_anew(&self) -> bool {
         self.session.new
     }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&all, || text(&all, &cx.out))
 }
 
-/// What the library tells, and what only this program has.
+/// Status of the library, and fields of this program.
 #[derive(Serialize)]
 struct StatusView<'a> {
     #[serde(flatten)]

@@ -5,7 +5,7 @@ use sessile::call::SessionMode;
 
 use super::CommandEntry;
 
-/// What any command can fail with: it parses arguments and variables, reads files and may read the store.
+/// Error codes of every command: arguments, variables, files and the store.
 pub const COMMON: &[Code] = &[
     Code::Usage,
     Code::InvalidName,
@@ -32,7 +32,7 @@ pub const COMMON: &[Code] = &[
     Code::StoreTooNew,
 ];
 
-/// What writing a file or the store can fail with.
+/// Error codes of writing a file or the store.
 macro_rules! writing {
     ($($code:ident),* $(,)?) => {
         &[
@@ -42,7 +42,7 @@ macro_rules! writing {
     };
 }
 
-/// What opening the vault can fail with.
+/// Error codes of opening the vault.
 macro_rules! opening {
     ($($code:ident),* $(,)?) => {
         writing![
@@ -53,21 +53,21 @@ macro_rules! opening {
     };
 }
 
-/// What using a credential can fail with: it may have to be renewed first.
+/// Error codes of using a credential, including its renewal.
 macro_rules! using {
     ($($code:ident),* $(,)?) => {
         opening![CredentialsExpired, RenewalRefused, Unreachable, $($code),*]
     };
 }
 
-/// What a command can fail with that may work against a session service.
+/// Error codes of commands that work against a session service.
 macro_rules! there {
     ($($code:ident),* $(,)?) => {
         using![CredentialRejected, SiteRefused, RateLimited, TimedOut, $($code),*]
     };
 }
 
-/// What talking to an agent can fail with.
+/// Error codes of talking to an agent.
 macro_rules! talking {
     ($($code:ident),* $(,)?) => {
         using![
@@ -77,7 +77,7 @@ macro_rules! talking {
     };
 }
 
-/// What preparing a session's room can fail with.
+/// Error codes of preparing a session's room.
 macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
         using![
@@ -88,7 +88,7 @@ macro_rules! preparing {
     };
 }
 
-/// What opening the service's store can fail with.
+/// Error codes of opening the service's store.
 macro_rules! serving {
     ($($code:ident),* $(,)?) => {
         writing![Unreachable, CredentialRejected, $($code),*]

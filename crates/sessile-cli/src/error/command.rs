@@ -13,7 +13,7 @@ pub enum CommandError {
     /// Confirmation that the user declined.
     #[error("{0}: not confirmed, nothing was changed")]
     Declined(String),
-    /// Missing directory in which a store is to be created.
+    /// Missing directory of a new store.
     #[error("the directory {} does not exist", shown(.0.display()))]
     DirectoryNotFound(PathBuf),
     /// Thread that the operating system refused to start.

@@ -17,22 +17,22 @@ use zeroize::Zeroizing;
 use super::exchange::ResponseObserver;
 use super::{HttpAddress, HttpError, form};
 
-/// How long a connection may take, TLS included.
+/// Timeout of a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a request and its answer may take.
+/// Timeout of a request and its response.
 const TOTAL: Duration = Duration::from_secs(30);
 
 /// The largest answer that is read.
 const LARGEST: usize = 1 << 20;
 
-/// Whose word counts for who a server is.
+/// Trusted certificate authorities.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum TrustRoots {
     /// The authorities that the system trusts, or those that SSL_CERT_FILE and SSL_CERT_DIR name.
     #[default]
     System,
-    /// Those in a file of PEM.
+    /// Certificates in a PEM file.
     #[cfg(test)]
     File(PathBuf),
 }
@@ -46,12 +46,12 @@ pub(crate) struct HttpClient {
     pub(super) observer: Option<Arc<dyn ResponseObserver>>,
 }
 
-/// What a server said. Any status is an answer, also a redirect: it is never followed.
+/// Response of a server. Any status is a response; redirects are not followed.
 #[derive(Debug)]
 pub(crate) struct BufferedResponse {
     /// The status.
     pub(crate) status: u16,
-    /// How long to wait before asking again.
+    /// Wait before a retry, from `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
     /// The body, which may hold tokens. What is not UTF-8 in it is replaced.
     pub(crate) body: Secret,
@@ -109,7 +109,7 @@ impl HttpClient {
         self.agent_with(address, |config| config.timeout_global(Some(self.total)))
     }
 
-    /// The same with time-outs of its own.
+    /// Agent with its own timeouts.
     pub(super) fn agent_with(
         &self,
         address: &HttpAddress,

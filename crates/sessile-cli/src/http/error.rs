@@ -1,4 +1,4 @@
-//! How a request can fail before there is an answer.
+//! Errors of requests without a response.
 
 use std::fmt;
 use std::io;
@@ -7,32 +7,32 @@ use sessile::text;
 
 use super::{HttpAddress, UnreachableReason};
 
-/// Why there is no answer. Addresses in it are without user and query, and nothing of a request or a body is in it.
+/// Failure without a response. Addresses are without user and query; request and body are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HttpError {
-    /// It was not asked at all; why.
+    /// Request that was not sent, with the reason.
     NotAllowed(String),
     /// No connection, or one that broke or could not be trusted.
     Unreachable {
-        /// What was asked.
+        /// Requested action.
         url: String,
         /// Reason.
         reason: UnreachableReason,
     },
-    /// It took too long.
+    /// Timed out.
     TimedOut {
-        /// What was asked.
+        /// Requested action.
         url: String,
     },
     /// The answer is longer than any that makes sense.
     TooLarge {
-        /// What was asked.
+        /// Requested action.
         url: String,
     },
 }
 
 impl HttpError {
-    /// What a failure of the client means for who asked.
+    /// Error of a client failure.
     pub(super) fn new(address: &HttpAddress, error: ureq::Error) -> Self {
         let url = address.to_string();
         match error {

@@ -10,7 +10,7 @@ use ureq::http::{HeaderMap, Method, Request};
 use super::client::{header, header_value};
 use super::{HttpAddress, HttpClient, HttpError};
 
-/// How long who asks is willing to wait.
+/// Timeouts of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
     /// For the first line of the answer and its headers.
@@ -21,16 +21,16 @@ pub(crate) struct Timeouts {
     pub(crate) total: Option<Duration>,
 }
 
-/// What is sent.
+/// Request.
 #[derive(Debug)]
 pub(crate) struct HttpRequest<'a> {
     /// The method.
     pub(crate) method: Method,
-    /// To whom.
+    /// Address.
     pub(crate) address: &'a HttpAddress,
     /// The headers, which may hold credentials.
     pub(crate) headers: &'a [(&'a str, &'a str)],
-    /// The body, if there is one.
+    /// Body, if any.
     pub(crate) body: Option<&'a [u8]>,
 }
 
@@ -102,7 +102,7 @@ impl HttpClient {
 }
 
 impl HttpResponse {
-    /// Who answers.
+    /// Address of the responder.
     pub(crate) fn address(&self) -> &HttpAddress {
         &self.address
     }
@@ -112,7 +112,7 @@ impl HttpResponse {
         header(&self.headers, name)
     }
 
-    /// How long to wait before asking again.
+    /// Wait before a retry, from `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         self.header("retry-after").and_then(|seconds| seconds.trim().parse().ok()).map(Duration::from_secs)
     }
@@ -137,7 +137,7 @@ impl HttpResponse {
         }
     }
 
-    /// All of it, if it is no longer than this.
+    /// Whole body, up to a limit.
     pub(crate) fn read_all(&mut self, largest: usize) -> Result<Vec<u8>, HttpError> {
         let too_large = || HttpError::TooLarge { url: self.address.to_string() };
         let expected = self.length.map(usize::try_from);

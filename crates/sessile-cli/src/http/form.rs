@@ -1,4 +1,4 @@
-//! What HTML forms send: `application/x-www-form-urlencoded`.
+//! Form bodies: `application/x-www-form-urlencoded`.
 
 use sessile_wire::percent::{encode_form, encode_pairs_into};
 use zeroize::Zeroizing;

@@ -15,18 +15,18 @@ use sessile::text::{quoted, shortened, shown};
 
 use super::state_access::{StateLocation, with_state};
 
-/// How long a person may think.
+/// Timeout of a person's answer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The times that can be chosen.
 const TIMES: [&str; 3] = ["10m", "30m", "2h"];
 
-/// What the question is about.
+/// Question to a person.
 pub(super) struct Question<'a> {
     pub(super) context: &'a str,
-    /// What would use the context.
+    /// Command that would use the context.
     pub(super) purpose: &'a str,
-    /// Who asks.
+    /// Client that asks.
     pub(super) client: &'a str,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct Question<'a> {
 pub(super) enum ApprovalOutcome {
     /// The context is open.
     Opened,
-    /// It stays shut; why, if that is known.
+    /// Not approved, with the reason if known.
     Shut(Option<String>),
     /// The client is to ask, and to call again with the answer.
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks whether a context is to be opened, if the client can ask somebody.
+/// Asks a person, through the client, to approve a context.
 pub(super) async fn ask(
     question: &Question<'_>,
     context: &RequestContext<RoleServer>,

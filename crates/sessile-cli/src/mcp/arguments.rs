@@ -1,6 +1,6 @@
-//! From the arguments of a tool to a call of the program.
+//! Conversion of a tool's arguments to an invocation of the program.
 //!
-//! What is given never becomes a flag that was not meant: the value of a flag is joined to it, and every word stands behind
+//! A value never becomes a flag: the value of a flag is joined to it, and every word comes after
 //! `--`. Nothing is guessed: an argument that the tool does not have, or that is of another kind, is an error.
 
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use sessile::{Code, State, StateArgs};
 use super::invocation::Invocation;
 use super::tool::{Input, InputKind, InputTarget, Limit, Shape, Tool, USUAL};
 
-/// The longest a word of a command can be; the kernel takes no more.
+/// Longest argument of a command, which is the kernel's limit.
 const LONGEST: usize = 128 * 1024 - 1;
 
-/// How much longer than the command may take it is waited for: it ends what it started by itself.
+/// Extra wait beyond the command's own timeout, in which it stops its children.
 const BEYOND: Duration = Duration::from_secs(10);
 
 /// The longest name of a client that is taken down.
@@ -37,7 +37,7 @@ impl From<String> for ArgumentError {
     }
 }
 
-/// What the server was started with, for every call it makes.
+/// Flags of the server that apply to every call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaseFlags {
     session: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct BaseFlags {
 }
 
 impl BaseFlags {
-    /// Those of this call. What variables say is not among them: the calls have the same variables.
+    /// Flags of this call. Variables are left out, because the calls inherit them.
     pub(super) fn of(state: &State) -> Self {
         let StateArgs { context, session, credential, config, no_config, set, lock_timeout, .. } =
             state.args();
@@ -87,16 +87,16 @@ impl BaseFlags {
     }
 }
 
-/// Who calls, and what is known of what they name.
+/// Caller of a tool, with facts about the named session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ToolCaller<'a> {
-    /// What the client calls itself.
+    /// Name that the client gives itself.
     pub(super) client: Option<&'a str>,
     /// Whether there is a session of the name that is given.
     pub(super) session_exists: bool,
 }
 
-/// The call that a tool with these arguments is, or what is wrong with them.
+/// Invocation of a tool with these arguments, or the problem.
 pub(super) fn invocation(
     tool: &Tool,
     given: &JsonObject,
@@ -173,7 +173,7 @@ pub(super) fn invocation(
     })
 }
 
-/// How long the call is waited for.
+/// Timeout of the call.
 fn limit(
     tool: &Tool,
     given: &JsonObject,
@@ -217,7 +217,7 @@ fn limit(
     })
 }
 
-/// The parts of a call, as they are put together.
+/// Parts of an invocation under construction.
 #[derive(Default)]
 struct Parts {
     flags: Vec<String>,

@@ -12,7 +12,7 @@ pub(super) struct CaptureBuffer {
 }
 
 impl CaptureBuffer {
-    /// Nothing yet, and so many bytes at most.
+    /// Empty buffer with a limit in bytes.
     pub(super) fn new(limit: usize) -> Self {
         CaptureBuffer { head: Vec::new(), tail: VecDeque::new(), limit, total: 0 }
     }
@@ -38,7 +38,7 @@ impl CaptureBuffer {
         self.total.saturating_sub(kept)
     }
 
-    /// As text; what is not UTF-8 is replaced.
+    /// Text, with invalid UTF-8 replaced.
     pub(super) fn text(&self) -> String {
         let (one, two) = self.tail.as_slices();
         if self.is_cut() {

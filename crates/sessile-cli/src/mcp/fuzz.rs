@@ -20,7 +20,7 @@ pub fn mcp_frame(bytes: &[u8]) {
     }
 }
 
-/// Arguments for every tool. No value of a client becomes a flag of its own.
+/// Arguments for every tool. A client's value never becomes a flag.
 pub fn mcp_arguments(bytes: &[u8]) {
     let Ok(given) = sessile::json::from_slice::<JsonObject>(bytes) else { return };
     let flags: Vec<&str> =

@@ -1,4 +1,4 @@
-//! A call of the program in a process of its own: bounded in time and in what it may print, and ended when it is called off.
+//! Call of the program in its own process, bounded in time and output, and stopped on cancellation.
 
 use std::future::Future;
 use std::io;
@@ -17,16 +17,16 @@ use tokio::time::{sleep, timeout};
 use super::capture::CaptureBuffer;
 use crate::output::StderrLine;
 
-/// What is kept of each stream of a command that was run.
+/// Limit of captured output per stream.
 const TEXT: usize = 32 * 1024;
 
-/// The largest result of one of our own.
+/// Limit of a result of this program.
 const RESULT: usize = 16 << 20;
 
-/// How long a call has to end by itself when it is told to.
+/// Grace period of a cancelled call.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// How long what was left behind may keep a stream open when the command has ended.
+/// Wait for streams that orphans keep open after the command has ended.
 const AFTERWARDS: Duration = Duration::from_millis(200);
 
 /// A call to be made.
@@ -37,7 +37,7 @@ pub(super) struct Invocation {
     pub(super) without: Option<String>,
     pub(super) stdin: Vec<u8>,
     pub(super) directory: Option<PathBuf>,
-    /// How long it may take.
+    /// Timeout.
     pub(super) limit: Duration,
     /// Whether it prints whatever a command prints, and not a result of ours.
     pub(super) is_text: bool,
@@ -46,11 +46,11 @@ pub(super) struct Invocation {
 /// Output and status of a call.
 #[derive(Debug)]
 pub(super) struct CallOutput {
-    /// Its status; none if it was ended from here.
+    /// Status; none if it was ended from here.
     pub(super) status: Option<ExitStatus>,
     pub(super) out: CaptureBuffer,
     pub(super) err: CaptureBuffer,
-    /// Why a command was not run, or not to its end. A command could say anything on its own streams, so this is told on
+    /// Reason why a command did not run or did not end. A command could say anything on its own streams, so this is told on
     /// none of them.
     pub(super) report: Option<ReportBody>,
 }
@@ -58,16 +58,16 @@ pub(super) struct CallOutput {
 /// Outcome of a call.
 pub(super) enum CallOutcome {
     Ended(CallOutput),
-    /// Its time was up.
+    /// Timed out.
     TimedOut(CallOutput),
-    /// It was called off.
+    /// Cancelled.
     CalledOff,
 }
 
 enum CallEnd {
     Ended(ExitStatus),
     TimedOut,
-    /// With the time that it has to end by itself.
+    /// Cancelled, with the grace period.
     CalledOff(Duration),
 }
 

@@ -11,19 +11,19 @@ use tokio::sync::{mpsc, oneshot};
 /// The longest line that is read: a message with the largest text there may be, and some more.
 pub(super) const LONGEST: u64 = 24 << 20;
 
-/// What comes from outside.
+/// Input of the server.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Line(Vec<u8>),
     /// A line that was too long, and is gone.
     TooLong,
-    /// There will be no more.
+    /// End of input.
     End,
-    /// The server is told to end, or nobody reads it any more.
+    /// Stop signal, or a client that no longer reads.
     Stop,
 }
 
-/// Reads lines until there are no more.
+/// Reads lines until the end of input.
 pub(super) fn read(lines: mpsc::Sender<Incoming>) -> std::io::Result<()> {
     let reader = std::thread::Builder::new().spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -69,12 +69,12 @@ fn skip_line(input: &mut impl BufRead) {
 pub(super) struct LineWriter {
     lines: Option<threads::Sender<(Vec<u8>, oneshot::Sender<()>)>>,
     over: threads::Receiver<()>,
-    /// How many bytes are not written yet.
+    /// Number of bytes not written yet.
     waiting: Arc<AtomicUsize>,
 }
 
 impl LineWriter {
-    /// Begins to write. If nobody reads, the reader is told to stop.
+    /// Starts the writer. If nobody reads, it stops the reader.
     pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> std::io::Result<Self> {
         let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
         let (is_over, over) = threads::channel();
@@ -96,7 +96,7 @@ impl LineWriter {
         Ok(LineWriter { lines: Some(lines), over, waiting })
     }
 
-    /// How many bytes the client has not taken yet.
+    /// Number of bytes that the client has not read yet.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }

@@ -22,8 +22,8 @@
 //! 3. `arguments::invocation` builds the words: the command, `--output=json --no-input`, flags joined to their values,
 //!    the server's own `--session` and `--context` where the arguments have none, and everything else behind `--`. Text
 //!    goes through standard input. An unknown argument is refused.
-//! 4. `Invocation::make`, limited to 32 calls at once, starts this program in a process group of its own and captures
-//!    its bounded output. The call ends by itself, at its time limit, or when it is cancelled.
+//! 4. `Invocation::make`, limited to 32 calls at once, starts this program in its own process group and captures its
+//!    bounded output. The call ends when the process exits, at the time limit, or on cancellation.
 //! 5. `reply` takes the JSON on standard output as the result and the line on standard error as the error. The streams
 //!    of `run` belong to its command, so `run --report FILE` writes the reason of a failure to that file.
 //! 6. After `GUARD_APPROVAL`, and if the client can ask, `approval::ask` asks the person. If they agree, the library
@@ -36,7 +36,7 @@
 //! - Input of a client never becomes a flag, and no shell sees it. A tool that ends or deletes something has no default
 //!   target.
 //! - Standard output carries nothing but JSON-RPC, and the calls do not inherit it.
-//! - Output of a command is never taken for output of Sessile.
+//! - Output of a command is never parsed as output of Sessile.
 //!
 //! Reasons:
 //!

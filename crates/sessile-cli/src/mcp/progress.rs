@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::output::StderrLine;
 
-/// How often it is told.
+/// Interval of progress notifications.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Tells how long the call has lasted, and the last line that it printed, until it is dropped. A client that did not ask is
@@ -33,7 +33,7 @@ pub(super) async fn tell(
     }
 }
 
-/// What our own notes say, else the line.
+/// Text of a note of this program, else the line.
 fn readable(line: &str) -> String {
     match StderrLine::parse(line) {
         Some(StderrLine::Note(note)) => shortened(&shown(note), 200),

@@ -13,7 +13,7 @@ use crate::view::AgentOutput;
 /// The longest text that is handed on of what an agent sent beside words.
 const LONGEST: usize = 32 * 1024;
 
-/// What a call came to.
+/// Reply to a call.
 pub(super) enum Reply {
     Result(CallToolResult),
     /// A guard wants a person's approval of this context first.
@@ -113,7 +113,7 @@ fn shaped(tool: &Tool, mut result: Value) -> Value {
     }
 }
 
-/// What an agent sent is there as text already, and would be said twice; unless it sent more than words.
+/// Drops an agent's raw parts if the text already holds all of them.
 fn make_leaner(one: &mut Value) {
     let Ok(AgentOutput { reply, raw, .. }) = AgentOutput::deserialize(&*one) else { return };
     let Some(members) = one.as_object_mut() else { return };
@@ -158,7 +158,7 @@ fn cut_long_texts(value: &mut Value) {
     }
 }
 
-/// What a call says beside its result, a line of JSON each.
+/// Notes of a call on standard error, a line of JSON each.
 #[derive(Default)]
 struct Messages {
     error: Option<ReportBody>,

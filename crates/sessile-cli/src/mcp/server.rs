@@ -1,4 +1,4 @@
-//! The server: what is offered, and the way of a call.
+//! MCP server: the offered tools, and the handling of a call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,18 +29,18 @@ use super::tools::TOOLS;
 use super::transport::Stdio;
 use crate::error::{CommandError, Failure, Outcome};
 
-/// How many calls are made at once; others wait.
+/// Limit of concurrent calls; others wait.
 const AT_ONCE: u32 = 32;
 
-/// How long a call has to end by itself when the server does. Clients kill a server that does not end soon.
+/// Grace period of calls at shutdown. Clients kill a server that does not end soon.
 const PARTING: Duration = Duration::from_millis(1500);
 
-/// What the server offers.
+/// Tools that the server offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolAccess {
     /// Whether commands may be run.
     pub(crate) run: bool,
-    /// Whether only what changes nothing is offered.
+    /// Whether only read-only tools are offered.
     pub(crate) read_only: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn serve(state: &State, offer: ToolAccess) -> Outcome {
     Ok(())
 }
 
-/// What a model is told about all tools at once.
+/// Instructions for models, about all tools.
 fn instructions(state: &State, offer: ToolAccess) -> String {
     let place = match state.session().ok().flatten() {
         Some(current) => format!("This server works in session {}", current.session.label()),
@@ -183,7 +183,7 @@ impl Server {
         })
     }
 
-    /// The way of a call: its arguments, the program, and the person who is asked if a guard wants that.
+    /// Handling of a call: arguments, process, and the person who is asked if a guard requires it.
     async fn answer(
         &self,
         tool: &Tool,

@@ -15,43 +15,43 @@ pub(super) struct Tool {
     pub(super) command: &'static str,
     pub(super) about: &'static str,
     pub(super) input: &'static [Input],
-    /// What its result has at least.
+    /// Required members of its result.
     pub(super) output: &'static [Field],
     pub(super) shape: Shape,
     /// Words of the command that are always said.
     pub(super) always: &'static [&'static str],
-    /// Whether it is only for a session: outside one its command would change what is shared.
+    /// Whether it requires a session, because its command would change shared state outside one.
     pub(super) needs_session: bool,
-    /// How long it may take.
+    /// Timeout.
     pub(super) limit: Limit,
 }
 
-/// What becomes of what the command prints.
+/// Mapping of the command's output to a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// It is the result.
+    /// Output is the result.
     Object,
-    /// It is a list, and the result counts it and calls it by this name.
+    /// Output is a list, which the result holds under this name, with its count.
     List(&'static str),
-    /// It is text of any kind, which is kept, and the status with it.
+    /// Output is text, returned with the exit status.
     Captured,
 }
 
-/// How long a call may take.
+/// Timeout of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Limit {
-    /// As long as what happens on this machine may take.
+    /// Timeout of local work.
     Usual,
     /// As the argument of this name says, which the command obeys; else this long.
     Given(&'static str, &'static str),
-    /// As the argument of this name says, else this long, on top of what is usual.
+    /// Argument of this name, else this default, added to the usual timeout.
     Longer(&'static str, &'static str),
 }
 
 /// The time for what happens on this machine alone.
 pub(super) const USUAL: Duration = Duration::from_secs(60);
 
-/// Something a tool takes.
+/// Argument of a tool.
 pub(super) struct Input {
     pub(super) name: &'static str,
     pub(super) kind: InputKind,
@@ -60,7 +60,7 @@ pub(super) struct Input {
     pub(super) required: bool,
 }
 
-/// What may be given.
+/// Kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputKind {
     Text,
@@ -72,7 +72,7 @@ pub(super) enum InputKind {
     Anything,
 }
 
-/// Where it goes in the call.
+/// Destination of an argument in the invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputTarget {
     /// A word of the command.
@@ -85,10 +85,10 @@ pub(super) enum InputTarget {
     Directory,
 }
 
-/// Something that a result has.
+/// Member of a result.
 pub(super) struct Field {
     name: &'static str,
-    /// What it is, in the words of JSON Schema; nothing if it may be null.
+    /// JSON Schema type; `None` if nullable.
     kind: Option<&'static str>,
 }
 
@@ -154,7 +154,7 @@ impl Tool {
         self.entry().is_some_and(|entry| entry.effect == CommandEffect::Read)
     }
 
-    /// Whether it runs whatever it is told to.
+    /// Whether it runs arbitrary commands.
     pub(super) fn runs_commands(&self) -> bool {
         self.shape == Shape::Captured
     }
@@ -163,7 +163,7 @@ impl Tool {
         effects::entry(self.command)
     }
 
-    /// How it is told to clients.
+    /// Entry in the list of tools.
     pub(super) fn listed(&self) -> Listed {
         Listed::new(self.name, self.about, Arc::new(self.input_schema()))
             .with_raw_output_schema(Arc::new(self.output_schema()))

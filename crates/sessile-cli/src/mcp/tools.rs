@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::effects;
 
-    /// Something to give for everything that a tool takes.
+    /// Sample arguments of a tool.
     fn sample(tool: &Tool) -> JsonObject {
         let value = |input: &Input| match (input.kind, input.name) {
             (InputKind::Text, "ttl" | "wait" | "timeout" | "idle" | "since") => json!("10m"),

@@ -17,10 +17,10 @@ use tokio::time::Instant;
 use super::batches::Batches;
 use super::lines::{self, Incoming, LineWriter};
 
-/// How long calls may go on when the client has said its last: whoever pipes a few requests in wants the answers.
+/// Time that calls may take after the end of input, because a client that pipes requests in wants the answers.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How many lines are read ahead.
+/// Limit of lines read ahead.
 const AHEAD: usize = 2;
 
 /// How many requests are open at once, and how many bytes of them and of answers that nobody has taken: above that no more
@@ -28,21 +28,21 @@ const AHEAD: usize = 2;
 const OPEN: usize = 1024;
 const BYTES: usize = 64 << 20;
 
-/// How soon it is looked again whether there is room.
+/// Poll interval for free space.
 const SOON: Duration = Duration::from_millis(20);
 
 /// Standard input and output.
 pub(super) struct Stdio {
     incoming: mpsc::Receiver<Incoming>,
     writer: LineWriter,
-    /// What was read and not yet handed on.
+    /// Messages that were read and not delivered yet.
     read: VecDeque<ClientJsonRpcMessage>,
     batches: Batches,
     /// The requests that are not answered yet, each with its size.
     open: HashMap<RequestId, usize>,
-    /// Whether the client has begun: what comes before cannot be meant for this server.
+    /// Whether the handshake has begun; earlier messages are refused.
     has_begun: bool,
-    /// When to end, once there will be no more to read.
+    /// Deadline after the end of input.
     end: Option<Instant>,
     /// Tells the calls that they are waited for no longer.
     parting: watch::Sender<bool>,
@@ -100,7 +100,7 @@ impl Stdio {
         }
     }
 
-    /// Keeps a message to be handed on; the id, if it is a request. Else the answer to what is no message.
+    /// Queues a message and returns the id of a request; else the error for an invalid message.
     fn understand(&mut self, message: Value, size: usize) -> Result<Option<RequestId>, Value> {
         let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
         let message: ClientJsonRpcMessage = serde_json::from_value(message).map_err(|_| {

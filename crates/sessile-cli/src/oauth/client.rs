@@ -6,16 +6,16 @@ use super::fields::JsonFields;
 use super::{OAuthError, Tokens};
 use crate::http::{BufferedResponse, HttpClient, basic};
 
-/// Where and as whom tokens are asked for.
+/// OAuth client: endpoints and identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OAuthClient {
     /// The token endpoint.
     pub(crate) token_url: String,
-    /// Where device codes are given, if they are.
+    /// Device authorization endpoint, if any.
     pub(crate) device_url: Option<String>,
     /// The client's name.
     pub(crate) client_id: String,
-    /// Its password, unless it is a public client.
+    /// Password, unless it is a public client.
     pub(crate) client_secret: Option<Secret>,
 }
 
@@ -95,14 +95,14 @@ impl OAuthClient {
     }
 }
 
-/// What a token is to be good for.
+/// Requested scopes as a form field.
 pub(super) fn wanted<'a>(scope: &'a str, audience: Option<&'a str>, resource: Option<&'a str>) -> Form<'a> {
     let scope = Some(scope).filter(|scope| !scope.is_empty());
     let fields = [("scope", scope), ("audience", audience), ("resource", resource)];
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The fields of an answer that grants what was asked. Some servers refuse with status 200, so the fields decide.
+/// Fields of a successful response. Some servers refuse with status 200, so the fields decide.
 pub(super) fn judge(answer: &BufferedResponse) -> Result<JsonFields<'_>, OAuthError> {
     match answer.status {
         429 => return Err(OAuthError::RateLimited { retry_after: answer.retry_after }),

@@ -24,15 +24,15 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A code that waits for a person. All texts are from outside; displaying it makes them harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceCode {
-    /// What tokens are asked for with.
+    /// Device code.
     pub(crate) device_code: Secret,
-    /// What the person types.
+    /// User code.
     pub(crate) user_code: String,
-    /// Where: an address of https or of this machine, so that it can be given to a browser.
+    /// Verification URL: HTTPS or loopback, so that a browser can open it.
     pub(crate) verification_uri: String,
     /// The same with the code in it.
     pub(crate) verification_uri_complete: Option<String>,
-    /// How long the code is good.
+    /// Lifetime of the code.
     pub(crate) expires_in: Duration,
     /// The time between two questions.
     pub(crate) interval: Duration,
@@ -61,7 +61,7 @@ impl OAuthClient {
         self.ask(http, url, wanted(&scope, audience, resource), None, DeviceCode::read)
     }
 
-    /// Asks for tokens until the person has decided or the code is no longer good. `elapsed` tells how long ago the
+    /// Polls for tokens until the person has decided or the code expires. `elapsed` tells how long ago the
     /// code was given; failures of the network and of the server are waited out.
     pub(crate) fn poll_device(
         &self,

@@ -1,19 +1,19 @@
-//! What an authorization server says about itself (RFC 8414, and OpenID Connect Discovery).
+//! Metadata of authorization servers (RFC 8414, and OpenID Connect Discovery).
 
 use super::OAuthError;
 use super::fields::{JsonFields, required};
 use crate::http::{HttpAddress, HttpClient, HttpError};
 
-/// Where an authorization server takes requests.
+/// Endpoints of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoints {
-    /// Who it is.
+    /// Issuer.
     pub(crate) issuer: String,
-    /// Where it gives tokens.
+    /// Token endpoint.
     pub(crate) token_url: String,
-    /// Where it gives device codes, if it does.
+    /// Device authorization endpoint, if any.
     pub(crate) device_url: Option<String>,
-    /// Where it takes tokens back, if it does.
+    /// Revocation endpoint, if any.
     pub(crate) revocation_url: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAu
     }))
 }
 
-/// Where it may say so: the one comes between host and path, the other after them.
+/// Well-known URLs of the metadata: one comes between host and path, the other after them.
 fn places(issuer: &str, address: &HttpAddress) -> [String; 2] {
     let issuer = issuer.trim_end_matches('/');
     let path = address.uri().path().trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! How asking for a token can fail.
+//! Errors of token requests.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use crate::http::HttpError;
 /// The most of a server's explanation that is shown.
 const EXPLANATION: usize = 300;
 
-/// Why there is no token.
+/// Failure of a token request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OAuthError {
-    /// There is no answer.
+    /// No response.
     Http(HttpError),
     /// The server said no, in the words of RFC 6749.
     Refused {
-        /// Its code: `invalid_grant`, `invalid_client`, `invalid_scope` and others.
+        /// Code: `invalid_grant`, `invalid_client`, `invalid_scope` and others.
         error: String,
-        /// Its explanation, unless it repeats a secret.
+        /// Explanation, unless it repeats a secret.
         description: Option<String>,
     },
     /// The device code was not used in time.
     Expired,
     /// The person said no.
     Denied,
-    /// The answer is none of this protocol; what is wrong with it.
+    /// Response that violates the protocol, with the problem.
     Malformed(String),
     /// Too many requests.
     RateLimited {
-        /// How long to wait, if the server says so.
+        /// Wait that the server asks for.
         retry_after: Option<Duration>,
     },
     /// A status that this protocol gives no meaning, among them redirects, which are not followed.

@@ -1,6 +1,6 @@
 //! OAuth 2: getting tokens and new ones in their place, for `sessile auth`. Storing them is the vault's.
 //!
-//! What authorization servers say is data from outside: it is kept as it came and made harmless when it is displayed.
+//! Text of authorization servers is untrusted: it is stored unchanged and sanitized for display.
 //! No error holds a token, and no answer is repeated in one.
 
 mod client;

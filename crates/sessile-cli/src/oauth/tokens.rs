@@ -1,4 +1,4 @@
-//! What a token endpoint gives.
+//! Responses of token endpoints.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,18 +11,18 @@ use super::fields::{JsonFields, required};
 /// The claims that say whose tokens they are, the most telling first.
 const ACCOUNT: [&str; 3] = ["email", "preferred_username", "sub"];
 
-/// An access token, and what came with it.
+/// Access token and its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tokens {
     /// The access token.
     pub(crate) access: Secret,
-    /// What gets the next one. After a refresh, none means that the one before is still good.
+    /// Refresh token. After a refresh, `None` means that the previous one stays valid.
     pub(crate) refresh: Option<Secret>,
     /// The seconds that the access token is valid for.
     pub(crate) expires_in: Option<u64>,
-    /// What it is good for; none means what was asked for.
+    /// Granted scopes; `None` means the requested ones.
     pub(crate) scopes: Option<Vec<String>>,
-    /// Whose it is. Text from outside.
+    /// Account. Untrusted text.
     pub(crate) account: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Tokens {
     }
 }
 
-/// Whom an id token names. It is not verified, for it came from the token endpoint itself; one that cannot be read
+/// Account that an id token names. It is not verified, for it came from the token endpoint itself; one that cannot be read
 /// names nobody.
 fn account(id_token: &Secret) -> Option<String> {
     let claims = id_token.expose().split('.').nth(1)?;

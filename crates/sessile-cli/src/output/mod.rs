@@ -20,7 +20,7 @@ use crate::error::Failure;
 pub(crate) use stderr_line::StderrLine;
 pub use table::Table;
 
-/// What a piece of text means; how that looks is decided here alone.
+/// Meaning of a piece of text; this module alone decides its style.
 #[derive(Clone, Copy, Debug)]
 pub enum Tone {
     /// The thing that is current or that counts.
@@ -47,7 +47,7 @@ impl Tone {
     }
 }
 
-/// Where and how a call prints.
+/// Output of a call.
 #[derive(Clone, Debug)]
 pub struct Output {
     format: OutputFormat,
@@ -55,7 +55,7 @@ pub struct Output {
     color_err: bool,
     quiet: bool,
     verbose: bool,
-    /// Whether a person sees what is said beside the result.
+    /// Whether a person watches standard error.
     watched: bool,
 }
 
@@ -115,7 +115,7 @@ impl Output {
         }
     }
 
-    /// Prints text as it is; the caller has made it safe for terminals.
+    /// Prints text that the caller has sanitized for terminals.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -140,7 +140,7 @@ impl Output {
         }
     }
 
-    /// Says, where somebody watches, what is being waited for; it is gone with the result.
+    /// Shows a progress line while a person watches; the result replaces it.
     pub fn progress(&self, text: &str) {
         if self.watched && !self.quiet && self.is_text() {
             // The next line takes its place.
@@ -149,7 +149,7 @@ impl Output {
         }
     }
 
-    /// Takes away what was said of waiting.
+    /// Clears the progress line.
     pub fn progress_over(&self) {
         if self.watched && !self.quiet && self.is_text() {
             self.say("\x1b[K");

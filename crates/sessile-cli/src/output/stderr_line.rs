@@ -11,7 +11,7 @@ pub(crate) enum StderrLine {
     Error(ReportBody),
     /// Condition that does not fail the call.
     Warning(Warning),
-    /// Something beside the result.
+    /// Note beside the result.
     Note(String),
 }
 

@@ -11,7 +11,7 @@ use super::transport::{FixedCredentials, HeaderTemplates, trouble};
 use crate::a2a::{A2aError, AgentClient, ClientOptions, ReplyLimits};
 use crate::http::HttpClient;
 
-/// How often a task is looked at that an agent has not finished although it was asked to wait.
+/// Poll interval of a task that an agent did not finish in a blocking call.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// An agent.
@@ -22,11 +22,11 @@ pub(crate) struct A2aService {
     pub(crate) headers: HeaderTemplates,
     pub(crate) auth: FixedCredentials,
     pub(crate) timeout: Duration,
-    /// When it began, for the ids of messages.
+    /// Start time, for the ids of messages.
     pub(crate) now: i64,
 }
 
-/// What asking an agent may cost.
+/// Limits of an agent's replies.
 pub(crate) fn limits(timeout: Duration) -> ReplyLimits {
     ReplyLimits { head: timeout, total: timeout, bytes: 4 << 20, ..ReplyLimits::default() }
 }
@@ -96,7 +96,7 @@ impl Service for A2aService {
         }
     }
 
-    /// What its tasks hold. How they belong together is the agent's affair, so order and number say nothing.
+    /// Texts of its tasks. Their order and number are the agent's affair and are not judged.
     fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>> {
         if user.tasks.is_empty() {
             return None;

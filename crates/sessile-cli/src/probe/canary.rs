@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use sessile::{Error, random};
 
-/// How many letters a code word has.
+/// Number of letters of a code word.
 const LENGTH: usize = 12;
 
 const CONSONANTS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
 const VOWELS: &[u8; 5] = b"aeiou";
 
-/// What every message asks for. Nothing in it changes its form in JSON or in a form.
+/// Request in every message, without characters that JSON or forms escape.
 const REPEAT: &str = "epeat all the code words that I have told you so far, in the order in which I told them, \
                       separated by spaces, and say nothing else.";
 
-/// Whose code word, and of which of the user's turns. Both count from one.
+/// Id of a code word: user and turn, both from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CodeWordId {
     pub(crate) user: u32,
@@ -25,7 +25,7 @@ pub(crate) struct CodeWordId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeWordMatch {
     pub(crate) code: CodeWordId,
-    /// Where it begins.
+    /// Offset.
     pub(crate) at: usize,
     /// Whether it stands in the words of the message that told it.
     pub(crate) is_told: bool,
@@ -123,7 +123,7 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
     format!("{before}{}{after}", sessile::text::shown(&text[from..to]))
 }
 
-/// Where chance comes from.
+/// Source of randomness.
 struct Source {
     seed: Option<u64>,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Everything that a thread received while it made one request: also what the protocol's client drops.
+//! Capture of all bytes that a thread received for one request, including those that the protocol's client drops.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) fn capturing_client() -> HttpClient {
     HttpClient::new(TrustRoots::System).with_observer(Arc::new(Capture))
 }
 
-/// What this thread has received since the last call.
+/// Bytes that this thread received since the last call.
 pub(crate) fn take_received() -> CapturedResponse {
     let Buffers { headers, body } = BUFFERS.take();
     CapturedResponse { headers, body: String::from_utf8_lossy(&body).into_owned() }

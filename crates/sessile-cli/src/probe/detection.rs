@@ -1,4 +1,4 @@
-//! How surely a leak would have been found, by the number of replies that were searched.
+//! Detection probability of a leak, by the number of searched replies.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What is told where nothing was answered: who refused, with what, and what may mend it.
+//! Messages for a probe without replies: the refusal and a hint.
 
 use sessile::text::{shell_quoted, shown};
 use sessile::{Code, Report as ErrorReport};
@@ -61,7 +61,7 @@ impl ProbeReport {
         Failure::Remote(Box::new(report))
     }
 
-    /// A service of our own knows its users by tokens, and nobody by a credential of an agent.
+    /// Hint for our own service, which authenticates users by tokens and not by an agent's credential.
     fn not_let_in(&self, status: u16) -> Failure {
         let url = shown(&self.about.url);
         let message = match status {
@@ -81,14 +81,14 @@ impl ProbeReport {
         Failure::Remote(Box::new(report))
     }
 
-    /// What the service said with a status, as the end of a sentence.
+    /// Service's message with a status, as the end of a sentence.
     fn told(&self, status: u16) -> String {
         let told = self.ledger.told.get(&FailureKind::Status(status));
         told.map(|told| format!(": {}", shown(told))).unwrap_or_default()
     }
 }
 
-/// What to look at, by what the protocol leaves to be said wrong.
+/// Hint at settings that are commonly wrong, by protocol.
 fn hint(about: &ProbeSubject, status: u16) -> Option<String> {
     let url = about.url.trim_end_matches('/');
     Some(match (about.protocol, status) {

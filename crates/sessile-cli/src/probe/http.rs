@@ -7,22 +7,22 @@ use super::service::{ProbeFailure, ProbeReply, Service, StoredHistory, User};
 use super::template::{Escape, RequestLine, Template};
 use super::transport::ProbeTransport;
 
-/// How a service of this kind is asked.
+/// Templates of requests to an HTTP service.
 pub(crate) struct HttpService {
     pub(crate) wire: ProbeTransport,
     pub(crate) request: RequestLine,
     pub(crate) body: Option<Template>,
-    /// Where in the answer the reply is; else it is all of it.
+    /// JSON pointer of the reply; `None` for the whole response.
     pub(crate) reply: Option<String>,
     pub(crate) history: Option<HistoryTemplate>,
 }
 
-/// How what is stored for a user is read.
+/// Template of reading a user's history.
 pub(crate) struct HistoryTemplate {
     pub(crate) request: RequestLine,
-    /// Where the list of messages is; else all is one text.
+    /// JSON pointer of the list of messages; `None` for one text.
     pub(crate) items: Option<String>,
-    /// Where in a message its text is; else it is all of it.
+    /// JSON pointer of a message's text; `None` for the whole message.
     pub(crate) text: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl HistoryTemplate {
     }
 }
 
-/// Who said a message, as nearly every service calls it.
+/// Role of a message, by the usual member names.
 fn role(item: &Value) -> Option<&str> {
     item.get("role").and_then(Value::as_str)
 }

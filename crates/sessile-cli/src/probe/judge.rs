@@ -1,4 +1,4 @@
-//! What was seen, judged: order, lost and doubled turns. What cannot be known is not guessed.
+//! Judgement of observations: order, lost and duplicated turns. Unknowns are not guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ledger::{History, LeakPlace, ReplyRecord};
 
-/// Something that is wrong with what a service knows of one user.
+/// Finding about one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ProbeFinding {
     pub(crate) user: u32,
@@ -15,7 +15,7 @@ pub(crate) struct ProbeFinding {
     /// For a wrong order, the turn whose code word it stands behind and should not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) behind_turn: Option<u32>,
-    /// In which turn it was seen first; none in a history.
+    /// First turn; `None` in a history.
     pub(crate) turn: Option<u32>,
     #[serde(rename = "where")]
     pub(crate) place: LeakPlace,
@@ -27,7 +27,7 @@ pub(crate) struct ProbeFinding {
 /// Whether something could be judged; else why not.
 pub(crate) type Assessment = Result<(), String>;
 
-/// What is wrong.
+/// Findings and their basis.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub(crate) order: Vec<ProbeFinding>,
@@ -35,7 +35,7 @@ pub(crate) struct Judgement {
     pub(crate) doubled: Vec<ProbeFinding>,
     pub(crate) replies: Assessment,
     pub(crate) histories: Assessment,
-    /// How many replies were judged.
+    /// Number of judged replies.
     pub(crate) judged_replies: usize,
 }
 
@@ -46,7 +46,7 @@ impl Judgement {
     }
 }
 
-/// Judges what was seen of so many turns; a reply beyond them is to a question that told nothing.
+/// Judges the observations of a number of turns; later replies carry no code word.
 pub(crate) fn judge(replies: &[ReplyRecord], histories: &[History], turns: u32) -> Judgement {
     let mut all = Judgement {
         order: Vec::new(),
@@ -101,7 +101,7 @@ fn judge_replies(own: &[&ReplyRecord], all: &mut Judgement) {
 }
 
 impl Judgement {
-    /// Adds what is not known yet.
+    /// Adds findings, without duplicates.
     fn take(&mut self, user: u32, turn: Option<u32>, place: LeakPlace, found: &ListFindings) {
         let wrong = |told_in_turn, behind_turn| ProbeFinding {
             user,
@@ -149,7 +149,7 @@ fn repeats(replies: &[ReplyRecord]) -> Assessment {
     }
 }
 
-/// Whether what is stored says what the users said.
+/// Whether histories hold the users' own words.
 fn tells(replies: &[ReplyRecord], histories: &[History]) -> Assessment {
     let echoes = || replies.iter().flat_map(|reply| &reply.own).any(|seen| seen.is_told);
     match () {
@@ -164,7 +164,7 @@ fn tells(replies: &[ReplyRecord], histories: &[History]) -> Assessment {
     }
 }
 
-/// What is wrong with one list of turns.
+/// Findings of one list of turns.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ListFindings {
     /// The later turn that stands before an earlier one.
@@ -305,7 +305,7 @@ mod tests {
         assert!(judged(&[], true, false).histories.is_err());
     }
 
-    /// What an honest service says to users that are served in some order.
+    /// Replies of a correct service to users in some order.
     fn honest(users: u32, turns: u32, order: &[u32]) -> Vec<ReplyRecord> {
         let mut next = vec![1; users as usize];
         let mut replies = Vec::new();

@@ -1,4 +1,4 @@
-//! What was seen so far. Of replies only the code words in them are kept.
+//! Ledger of observations. Of replies only their code words are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::capture::CapturedResponse;
 use super::encoding::{Encoding, visit_decodings};
 use super::service::{FailureKind, ProbeFailure, ProbeReply, StoredHistory};
 
-/// How many leaks are kept with an excerpt, and how many of one pair of users.
+/// Limits of leaks with an excerpt: in all, and per pair of users.
 const KEPT: usize = 1000;
 const KEPT_OF_PAIR: u64 = 3;
 
-/// Where something was seen.
+/// Place of a leak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LeakPlace {
@@ -22,7 +22,7 @@ pub(crate) enum LeakPlace {
     Reply,
     /// In a header of an answer.
     Header,
-    /// In what is stored.
+    /// A history.
     History,
     /// In an answer that says that something went wrong.
     Error,
@@ -31,13 +31,13 @@ pub(crate) enum LeakPlace {
 /// Another user's code word.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Leak {
-    /// Whose it is.
+    /// Owner of the code word.
     pub(crate) from: u32,
-    /// Who saw it.
+    /// User that saw it.
     pub(crate) to: u32,
-    /// In which turn it was seen; none in a history.
+    /// Turn of the leak; `None` in a history.
     pub(crate) turn: Option<u32>,
-    /// In which turn its owner told it.
+    /// Turn in which its owner sent it.
     pub(crate) told_in_turn: u32,
     #[serde(rename = "where")]
     pub(crate) place: LeakPlace,
@@ -46,11 +46,11 @@ pub(crate) struct Leak {
     pub(crate) canary: String,
     /// Text around the code word, decoded.
     pub(crate) excerpt: String,
-    /// Who says what the excerpt says.
+    /// Source of the excerpt.
     pub(crate) source: &'static str,
 }
 
-/// A reply, as far as it is judged: the user's own code words in it, by their turns.
+/// Judged part of a reply: the user's own code words, by turn.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplyRecord {
     pub(crate) user: u32,
@@ -66,7 +66,7 @@ pub(crate) struct OwnCodeWord {
     pub(crate) is_told: bool,
 }
 
-/// What is stored for a user: the turns that are told in it, in order.
+/// History of a user: the turns in it, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) user: u32,
@@ -74,25 +74,25 @@ pub(crate) struct History {
     pub(crate) is_users_only: bool,
 }
 
-/// What was seen so far.
+/// Observations so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) replies: Vec<ReplyRecord>,
     pub(crate) histories: Vec<History>,
     pub(crate) latencies: Vec<Duration>,
-    /// How often something went wrong.
+    /// Counts of failures, by kind.
     pub(crate) failed: BTreeMap<FailureKind, u64>,
     pub(crate) unread_histories: BTreeMap<FailureKind, u64>,
-    /// What the service said the first time something went wrong so.
+    /// First message of the service, by kind of failure.
     pub(crate) told: BTreeMap<FailureKind, String>,
-    /// How many foreign code words were seen, by whose they are and who saw them.
+    /// Counts of foreign code words, by owner and by user that saw them.
     pub(crate) pairs: BTreeMap<(u32, u32), u64>,
     /// In how many places of each kind.
     pub(crate) places: BTreeMap<LeakPlace, u64>,
     pub(crate) leaks: Vec<Leak>,
 }
 
-/// How far a probe is.
+/// Progress of a probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeProgress {
     pub(crate) answered: u64,
@@ -101,7 +101,7 @@ pub(crate) struct ProbeProgress {
 }
 
 impl Ledger {
-    /// How far it is.
+    /// Progress.
     pub(crate) fn progress(&self) -> ProbeProgress {
         ProbeProgress {
             answered: self.replies.len() as u64,
@@ -110,12 +110,12 @@ impl Ledger {
         }
     }
 
-    /// How many requests had no reply.
+    /// Number of requests without a reply.
     pub(crate) fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
 
-    /// How many foreign code words were seen.
+    /// Number of foreign code words.
     pub(crate) fn leak_count(&self) -> u64 {
         self.places.values().sum()
     }
@@ -135,7 +135,7 @@ impl Ledger {
         self.look(canaries, at.user, Some(at.turn), LeakPlace::Reply, received, &[&said.text, &said.whole]);
     }
 
-    /// None came.
+    /// Records a missing reply.
     pub(crate) fn missed(
         &mut self,
         canaries: &Canaries,
@@ -150,7 +150,7 @@ impl Ledger {
         count(&mut self.failed, trouble.kind, 1);
     }
 
-    /// What is stored for a user was read, or could not be.
+    /// Records a history, or a failure to read it.
     pub(crate) fn read(
         &mut self,
         canaries: &Canaries,
@@ -174,7 +174,7 @@ impl Ledger {
         }
     }
 
-    /// Adds what was seen elsewhere, which is looked through without a lock.
+    /// Merges another ledger, which was filled without a lock.
     pub(crate) fn merge(&mut self, other: Ledger) {
         for leak in other.leaks {
             let known = self.pairs.get(&(leak.from, leak.to)).copied().unwrap_or_default();

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `canary` | the code words, the messages that tell them, and finding them again |
 //! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `sessile`, `http` |
-//! | `request`, `template` | for `http`: what is asked, by flags or a file; texts with placeholders |
+//! | `request`, `template` | for `http`: requests, from flags or a file; texts with placeholders |
 //! | `ramp` | how many users each round has |
 //! | `run` | the users, their turns, and the threads that take them |
 //! | `transport`, `capture`, `encoding` | requests; everything that was received; the encodings that it is searched in |
-//! | `ledger` | what was seen so far |
+//! | `ledger` | observations so far |
 //! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
 //! | `detection` | how surely a leak would have been found |
 //! | `report`, `text_report` | the report, for programs and for people |

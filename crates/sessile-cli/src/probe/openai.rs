@@ -10,7 +10,7 @@ use super::transport::ProbeTransport;
 pub(crate) struct OpenAiService {
     pub(crate) wire: ProbeTransport,
     pub(crate) model: String,
-    /// It keeps the history: only the new message is sent.
+    /// Whether the service keeps the history, so that only the new message is sent.
     pub(crate) is_stateful: bool,
 }
 

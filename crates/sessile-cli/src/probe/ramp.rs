@@ -17,7 +17,7 @@ pub(crate) struct Ramp {
 }
 
 impl Ramp {
-    /// Users of each round. The number doubles up to the most; the last round takes what is left of the budget.
+    /// Users of each round. The number doubles up to the maximum; the last round takes the rest of the budget.
     pub(crate) fn rounds(self) -> Vec<u32> {
         let (mut left, mut next) = (self.requests / self.per_user.max(1), self.first.min(self.most));
         let mut rounds = Vec::new();

@@ -1,4 +1,4 @@
-//! What came of a probe, and for programs.
+//! Reports of probes, for programs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,17 +13,17 @@ use super::ledger::Ledger;
 use super::run::{Round, Run, SessionCleanup, StopReason};
 use super::service::FailureKind;
 
-/// How many pairs of users, and how many of one kind of mistake, are told to programs.
+/// Limit of reported pairs of users, and of findings per kind.
 const MOST: usize = 1000;
 
-/// What was probed.
+/// Subject of a probe.
 pub(crate) struct ProbeSubject {
     pub(crate) url: String,
     pub(crate) protocol: &'static str,
     pub(crate) seed: Option<u64>,
 }
 
-/// What came of it.
+/// Report of a probe.
 pub(crate) struct ProbeReport {
     pub(super) about: ProbeSubject,
     pub(super) ledger: Ledger,
@@ -42,12 +42,12 @@ pub(crate) struct ProbeReport {
     sessions: Option<SessionCleanup>,
 }
 
-/// What it all means.
+/// Verdict of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeVerdict {
-    /// Nothing is wrong.
+    /// No problem found.
     Clean,
-    /// Something is.
+    /// Users are mixed up.
     MixedUp,
     /// Too little was answered to say so.
     Inconclusive,
@@ -96,14 +96,14 @@ impl ProbeReport {
         users.len() < 2 || !self.rounds.iter().any(Round::is_conclusive)
     }
 
-    /// How surely a leak would have been found. None if no reply holds a code word: then a leak hardly shows.
+    /// Detection probability. `None` if no reply holds a code word, because a leak would hardly show.
     pub(super) fn detection(&self) -> Option<Detection> {
         let replies = &self.ledger.replies;
         let is_repeated = replies.iter().any(|reply| !reply.own.is_empty());
         is_repeated.then(|| Detection { replies: u32::try_from(replies.len()).unwrap_or(u32::MAX) })
     }
 
-    /// The reasons why there was no reply, the most usual first.
+    /// Reasons of missing replies, the most frequent first.
     pub(super) fn reasons(&self) -> Vec<(&FailureKind, u64)> {
         sorted(&self.ledger.failed)
     }
@@ -135,7 +135,7 @@ impl ProbeReport {
         if seconds > 0.0 { count(self.ledger.replies.len()) / seconds } else { 0.0 }
     }
 
-    /// What should be known before the verdict is believed.
+    /// Caveats of the verdict.
     pub(super) fn notes(&self) -> Vec<String> {
         let (ledger, mut notes) = (&self.ledger, Vec::new());
         if !ledger.replies.is_empty() && ledger.replies.iter().all(|reply| reply.own.is_empty()) {
@@ -171,7 +171,7 @@ impl ProbeReport {
         notes
     }
 
-    /// Why there was no larger round, where the plan had one.
+    /// Reason why a planned larger round did not run.
     fn stop_note(&self) -> Option<String> {
         let Round { users, answered, failed, .. } = self.rounds.last()?;
         Some(match self.stop.as_ref()? {

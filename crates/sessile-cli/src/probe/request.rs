@@ -1,4 +1,4 @@
-//! What services with a protocol of their own are asked: by flags, or by a file of the same.
+//! Request templates for services with their own protocol, from flags or a file.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ impl RequestArgs {
         said.into_iter().find(|(_, is_said)| *is_said).map(|(flag, _)| flag)
     }
 
-    /// Reads the file, if there is one.
+    /// Loads the file, if given.
     pub(crate) fn load(&self, state: &State) -> Result<Requests, Error> {
         let mut all = Requests { said: self.clone(), headers: Vec::new() };
         let Some(file) = &self.template else { return Ok(all) };

@@ -71,14 +71,14 @@ pub(crate) enum StopReason {
     Failures,
     /// The system refused a thread; why.
     Threads(String),
-    /// Something is mixed up: more load would show the same.
+    /// Users are mixed up, and more load would show the same.
     MixedUp,
 }
 
-/// How many sessions are ended at once, at most.
+/// Limit of sessions that are ended in parallel.
 const AT_ONCE: u32 = 16;
 
-/// What became of what was begun at the service.
+/// Result of ending the sessions at the service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionCleanup {
     pub(crate) started: u64,
@@ -93,7 +93,7 @@ pub(crate) struct SessionCleanup {
 pub(crate) struct Run {
     shared: Arc<RunState>,
     begun: Instant,
-    /// How long all the turns took.
+    /// Duration of all turns.
     talked: Option<Duration>,
     rounds: Vec<Round>,
     stop: Option<StopReason>,
@@ -103,16 +103,16 @@ struct RunState {
     plan: ProbePlan,
     service: Box<dyn Service>,
     waiting: Mutex<VecDeque<User>>,
-    /// Those who have taken all their turns.
+    /// Users that have taken all their turns.
     done: Mutex<Vec<User>>,
     ledger: Mutex<Ledger>,
     /// Whether nothing more is asked.
     is_over: AtomicBool,
-    /// Whether no turn begins any more.
+    /// Whether no further turn begins.
     is_stopped: AtomicBool,
-    /// How many threads are at work.
+    /// Number of busy threads.
     working: AtomicUsize,
-    /// When the next request may be made.
+    /// Earliest time of the next request.
     next: Mutex<Instant>,
 }
 
@@ -133,7 +133,7 @@ impl Run {
         Run { shared: Arc::new(shared), begun: Instant::now(), talked: None, rounds: Vec::new(), stop: None }
     }
 
-    /// Runs the rounds, then reads what is stored. False if `is_ended` ended it before; `watch` gets the progress.
+    /// Runs the rounds, then reads the histories. False if `is_ended` ended it early; `watch` gets the progress.
     pub(crate) fn finish(
         &mut self,
         is_ended: &dyn Fn() -> bool,
@@ -221,7 +221,7 @@ impl Run {
         &self.rounds
     }
 
-    /// Why the probe ended before its last round.
+    /// Reason of an early end.
     pub(crate) fn stop(&self) -> Option<&StopReason> {
         self.stop.as_ref()
     }
@@ -268,7 +268,7 @@ impl Run {
         Some(ended.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What was seen so far.
+    /// Observations so far.
     pub(crate) fn ledger(&self) -> Ledger {
         lock(&self.shared.ledger).clone()
     }
@@ -278,7 +278,7 @@ impl Run {
         &self.shared.plan
     }
 
-    /// How long users have talked, without reading what is stored.
+    /// Duration of the turns, without reading histories.
     pub(crate) fn talked(&self) -> Duration {
         self.talked.unwrap_or_else(|| self.begun.elapsed())
     }
@@ -324,7 +324,7 @@ impl RunState {
         self.is_over.load(Ordering::SeqCst) || self.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Who is next. If nobody is, those who are left are in the hands of other threads.
+    /// Next user; `None` if other threads have the remaining ones.
     fn next_user(&self) -> Option<User> {
         if self.is_halted() {
             return None;

@@ -1,4 +1,4 @@
-//! What a protocol has to offer to be probed.
+//! Interface of probed protocols.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) trait Service: Send + Sync {
     /// Says something as a user.
     fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure>;
 
-    /// What the service has stored for a user, if that can be asked for.
+    /// History of a user, if the service offers one.
     fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>>;
 
     /// The users for whom something was begun that goes on at the service, each told once. None, where nothing does.
@@ -20,7 +20,7 @@ pub(crate) trait Service: Send + Sync {
         None
     }
 
-    /// Ends what was begun for a user, in so much time.
+    /// Ends the session of a user, within a timeout.
     fn end(&self, _user: &User, _within: Duration) -> Result<(), ProbeFailure> {
         Ok(())
     }
@@ -33,7 +33,7 @@ pub(crate) struct User {
     pub(crate) number: u32,
     /// As the service knows them.
     pub(crate) name: String,
-    /// What their messages belong to.
+    /// Session or conversation of the messages.
     pub(crate) session: String,
     /// The turn that comes next.
     pub(crate) turn: u32,
@@ -50,16 +50,16 @@ pub(crate) struct User {
 /// A reply.
 #[derive(Debug)]
 pub(crate) struct ProbeReply {
-    /// What it says to the user.
+    /// Text for the user.
     pub(crate) text: String,
     /// All that came.
     pub(crate) whole: String,
 }
 
-/// What is stored for a user.
+/// Stored history of a user.
 #[derive(Debug, Default)]
 pub(crate) struct StoredHistory {
-    /// What the user has said, or all of it if that cannot be told apart.
+    /// Messages of the user, or all if roles are unknown.
     pub(crate) items: Vec<String>,
     /// Whether nothing of what the service itself said is among the items.
     pub(crate) is_users_only: bool,
@@ -67,24 +67,24 @@ pub(crate) struct StoredHistory {
     pub(crate) whole: String,
 }
 
-/// Why there is no reply.
+/// Failure to get a reply.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeFailure {
     pub(crate) kind: FailureKind,
-    /// Whatever came all the same: it may hold what it should not.
+    /// Received bytes, which may hold a leak.
     pub(crate) whole: String,
     /// The beginning of it, where a person may be shown it.
     pub(crate) told: Option<String>,
 }
 
-/// What went wrong.
+/// Kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum FailureKind {
-    /// It took too long.
+    /// Timed out.
     TimedOut,
     /// No connection; why.
     Unreachable(UnreachableReason),
-    /// An HTTP status that is no success.
+    /// HTTP error status.
     Status(u16),
     /// The reply is not in it, or it cannot be understood; why.
     Unusable(String),

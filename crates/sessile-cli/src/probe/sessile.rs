@@ -18,13 +18,13 @@ use ureq::http::Method;
 use super::service::{FailureKind, ProbeFailure, ProbeReply, Service, StoredHistory, User};
 use super::transport::ProbeTransport;
 
-/// How many messages are read at once.
+/// Page size of messages.
 const PAGE: i64 = MAX_PAGE_ITEMS;
 
 /// The most pages of a history that are read: more than any probe writes.
 const PAGES: usize = 100;
 
-/// How long sessions that are just being started are waited for, to be ended then.
+/// Wait for sessions that are being started, before they are ended.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Such a service.
@@ -32,9 +32,9 @@ pub(crate) struct SessileService {
     pub(crate) wire: ProbeTransport,
     /// Whether it is known to write no replies.
     has_no_upstream: AtomicBool,
-    /// Those with a session: in the hands of a thread that hangs they would not be found.
+    /// Users with a session, listed apart because a hung thread would hide them.
     begun: Mutex<Vec<User>>,
-    /// How many sessions are being started.
+    /// Number of sessions that are being started.
     starting: AtomicUsize,
 }
 
@@ -48,7 +48,7 @@ impl SessileService {
         }
     }
 
-    /// The path of the user's session, which is started if there is none.
+    /// Path of the user's session, which is started if missing.
     fn session(&self, user: &mut User) -> Result<String, ProbeFailure> {
         let id = match &user.context_id {
             Some(id) => id.clone(),

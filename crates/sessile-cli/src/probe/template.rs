@@ -4,13 +4,13 @@ use ureq::http::Method;
 
 use super::service::User;
 
-/// What may stand in braces.
+/// Placeholders.
 const PLACEHOLDERS: &[&str] = &["user", "session", "message", "turn"];
 
-/// How what is put in is written.
+/// Escaping of a filled placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// As it is.
+    /// No escaping.
     Nothing,
     /// As within a text of JSON.
     Json,
@@ -37,7 +37,7 @@ impl Template {
         Ok(Template(text.to_owned()))
     }
 
-    /// Whether it says who asks.
+    /// Whether it names the user.
     pub(crate) fn names_user(&self) -> bool {
         self.has("user") || self.has("session")
     }
@@ -47,7 +47,7 @@ impl Template {
         self.0.contains(&format!("{{{placeholder}}}"))
     }
 
-    /// It, with the placeholders filled in. What is put in is not looked at again.
+    /// Text with its placeholders filled in once.
     pub(crate) fn filled(&self, user: &User, message: &str, escape: Escape) -> String {
         let (mut out, mut rest) = (String::with_capacity(self.0.len() + message.len()), self.0.as_str());
         while let Some(at) = rest.find('{') {
@@ -93,7 +93,7 @@ pub(crate) struct RequestLine {
 }
 
 impl RequestLine {
-    /// Takes them apart; what is wrong, if something is.
+    /// Parses a template; the error names the problem.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (method, path) = text.trim().split_once(' ').ok_or("METHOD /PATH")?;
         let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());

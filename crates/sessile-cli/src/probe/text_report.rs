@@ -1,4 +1,4 @@
-//! What came of a probe, for people.
+//! Reports of probes, for people.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::output::{Output, Table, Tone};
 const WIDEST: usize = 16;
 const LONGEST: usize = 8;
 
-/// What is told of a mistake.
+/// Text of a finding.
 type FindingText = fn(&ProbeFinding) -> String;
 
 impl ProbeReport {
@@ -84,7 +84,7 @@ impl ProbeReport {
         }
     }
 
-    /// What was found of one kind, and by what it could be judged.
+    /// Findings of one kind, and their basis.
     fn found(&self, name: &str, list: &[ProbeFinding]) -> String {
         let (replies, histories) = (&self.judgement.replies, &self.judgement.histories);
         let read = !self.ledger.histories.is_empty();
@@ -104,7 +104,7 @@ impl ProbeReport {
         }
     }
 
-    /// Who leaked to whom, if it fits; else the worst pairs.
+    /// Matrix of leaks between users, if it fits; else the worst pairs.
     fn matrix(&self, out: &Output, text: &mut String) {
         let pairs = &self.ledger.pairs;
         let from: BTreeSet<u32> = pairs.keys().map(|(from, _)| *from).collect();
@@ -181,7 +181,7 @@ impl ProbeReport {
 }
 
 impl ProbeReport {
-    /// What a clean report claims: nothing of what was not judged.
+    /// Claim of a clean report, limited to the judged parts.
     fn claim(&self) -> String {
         let (ledger, judgement) = (&self.ledger, &self.judgement);
         let (replies, judged) = (ledger.replies.len(), judgement.judged_replies);

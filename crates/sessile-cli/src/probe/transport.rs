@@ -20,9 +20,9 @@ const LARGEST: usize = 4 << 20;
 /// Headers of every request, for each user.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderTemplates {
-    /// They name the user, and so are no secrets.
+    /// Headers that name the user, and are not secret.
     pub(crate) named: Vec<(String, Template)>,
-    /// They are the same for all.
+    /// Headers that are the same for all users.
     pub(crate) fixed: Vec<(String, Secret)>,
     /// Each user's own token, in their order.
     pub(crate) tokens: Vec<Secret>,
@@ -41,7 +41,7 @@ impl HeaderTemplates {
         named.chain(self.fixed.iter().cloned()).chain(token).collect()
     }
 
-    /// Those of a user's that nobody may be shown.
+    /// Secret headers of a user.
     fn secrets(&self, user: &User) -> Vec<Secret> {
         self.fixed.iter().map(|(_, value)| value).chain(self.token(user)).cloned().collect()
     }
@@ -52,12 +52,12 @@ impl HeaderTemplates {
         self.tokens.get(at.checked_rem(self.tokens.len())?)
     }
 
-    /// Whether they say who asks.
+    /// Whether they name the user.
     pub(crate) fn names_user(&self) -> bool {
         self.named.iter().any(|(_, value)| value.names_user())
     }
 
-    /// Whether there is one of this name.
+    /// Whether a header of this name exists.
     fn has(&self, name: &str) -> bool {
         let is = |known: &str| known.eq_ignore_ascii_case(name);
         self.named.iter().any(|(known, _)| is(known)) || self.fixed.iter().any(|(known, _)| is(known))
@@ -70,7 +70,7 @@ impl HeaderTemplates {
     }
 }
 
-/// What of the vault goes to the service. It was asked for before there were threads.
+/// Credentials for the service, loaded from the vault before threads start.
 #[derive(Debug, Default)]
 pub(crate) struct FixedCredentials {
     pub(crate) site: Option<Site>,
@@ -87,7 +87,7 @@ impl CredentialProvider for FixedCredentials {
 /// Asks, for protocols that are plain HTTP.
 pub(crate) struct ProbeTransport {
     pub(crate) http: HttpClient,
-    /// What all addresses begin with.
+    /// Base URL.
     pub(crate) base: String,
     pub(crate) headers: HeaderTemplates,
     pub(crate) auth: FixedCredentials,
@@ -115,7 +115,7 @@ impl ProbeTransport {
         self.ask_within(self.timeout, who, what, body)
     }
 
-    /// The same with a limit of time of its own.
+    /// Request with its own timeout.
     pub(crate) fn ask_within(
         &self,
         timeout: Duration,
@@ -165,7 +165,7 @@ impl ProbeTransport {
 
 /// The beginning of an answer on one line, unless it repeats a secret that it was sent.
 fn excerpt<'a>(whole: &str, mut secrets: impl Iterator<Item = &'a str>) -> Option<String> {
-    /// What is shorter is found in any text.
+    /// Shortest text that is searched for; shorter ones occur by chance.
     const SHORTEST: usize = 4;
     const LONGEST: usize = 200;
     // Of a header it is the last word: `Bearer SECRET`.
@@ -177,7 +177,7 @@ fn excerpt<'a>(whole: &str, mut secrets: impl Iterator<Item = &'a str>) -> Optio
     (!secrets.any(repeats)).then(line).filter(|line| !line.is_empty()).map(|line| shortened(&line, LONGEST))
 }
 
-/// What a failure of the client means here.
+/// Probe failure of a client error.
 pub(crate) fn trouble(error: HttpError) -> ProbeFailure {
     ProbeFailure::new(match error {
         HttpError::TimedOut { .. } => FailureKind::TimedOut,

@@ -9,7 +9,7 @@ use crate::cli::Cx;
 /// The setting that names it.
 pub(crate) const KEY: &str = "server";
 
-/// Where a command works.
+/// Server of a command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ServerArgs {
     /// Work against the session service at this URL; '' works on this machine, whatever the setting server says

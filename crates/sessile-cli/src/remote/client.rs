@@ -170,7 +170,7 @@ impl ServiceClient {
         })
     }
 
-    /// Its URL, in the one form in which addresses are compared.
+    /// URL, in the one form in which addresses are compared.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

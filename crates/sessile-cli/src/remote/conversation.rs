@@ -1,4 +1,4 @@
-//! What was said in a session of a service, as a conversation of this machine is shown.
+//! Sessions of a service, shown like local conversations.
 
 use sessile::clock::rfc3339;
 use sessile::conversation::ConversationItem;
@@ -11,11 +11,11 @@ use crate::backend::MessageRange;
 use crate::error::{Failure, RequestError};
 use crate::view::{ConversationView, ServiceConversation};
 
-/// How many messages are asked for at once.
+/// Page size of messages.
 const PAGE: i64 = 1000;
 
 impl Remote<'_> {
-    /// The session as a conversation, with what was said in it.
+    /// Session as a conversation, with its messages.
     pub(crate) fn conversation(
         &self,
         given: Option<&str>,

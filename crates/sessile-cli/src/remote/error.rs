@@ -11,7 +11,7 @@ use crate::error::{CommandError, Failure, RequestError};
 use crate::http::HttpError;
 use crate::renewer::unreachable;
 
-/// Why a request to a service failed.
+/// Failure of a request to a service.
 #[derive(Debug)]
 pub(crate) enum RemoteError {
     /// The service sent no response.
@@ -137,7 +137,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
     }
 }
 
-/// The failure of who has no token, or none that counts.
+/// Failure of a call without a valid token.
 pub(crate) fn not_let_in(url: &str, message: String) -> Failure {
     let login = format!("sessile auth login --server {}", shell_quoted(url));
     let mut report = Report::new(Code::CredentialRejected, message);

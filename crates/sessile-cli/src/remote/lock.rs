@@ -78,7 +78,7 @@ impl ServiceClient {
         }
     }
 
-    /// Begins the time of a lock anew.
+    /// Renews the lease of a lock.
     pub(crate) fn renew_lock(
         &self,
         name: &LockName,

@@ -23,7 +23,7 @@ const AWAY: Duration = Duration::from_secs(30);
 /// Largest event that is read.
 const LARGEST: usize = 4 << 20;
 
-/// Sends a text and waits for the reply; with `on_piece` what comes of it is handed on as it comes.
+/// Sends a text and waits for the reply; `on_piece` gets its deltas.
 ///
 /// If the connection breaks, the service is asked again under the same key, and finds what it has replied.
 pub(crate) fn reply(

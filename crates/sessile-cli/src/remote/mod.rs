@@ -13,7 +13,7 @@
 //! | `status` | the server in force, as `status` tells of it |
 //! | `message` | messages that the service replies to |
 //! | `history` | changes that the service recorded |
-//! | `conversation` | what was said in a session there |
+//! | `conversation` | messages of a session there |
 //!
 //! Every change has an idempotency key, and is asked for again under the same one: made once or not at all.
 

@@ -71,7 +71,7 @@ impl<'a> Remote<'a> {
         &self.cx.state
     }
 
-    /// What named the session of this call, and whether that was a variable.
+    /// Name of this call's session, and whether a variable gave it.
     pub(super) fn named(&self) -> Option<(&str, bool)> {
         let text = self.state().args().session.as_deref()?;
         Some((text, self.state().session_origin().layer == Layer::Environment))
@@ -98,7 +98,7 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// The session of this call, which is started if there is none of that name; whether it was.
+    /// Session of this call, started if missing; with whether it was started.
     pub(crate) fn require_or_start(
         &self,
         what: &str,

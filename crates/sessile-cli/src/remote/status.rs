@@ -36,7 +36,7 @@ impl ServerStatus {
         Some(ServerStatus { url, origin: found.origin, has_token })
     }
 
-    /// It in one line.
+    /// Status in one line.
     pub(crate) fn line(&self) -> String {
         let token = match self.has_token {
             Some(true) => "with a token",

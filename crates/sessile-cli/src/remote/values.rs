@@ -86,7 +86,7 @@ impl Remote<'_> {
         Ok(ChangeReport { change, place: self.place(&session) })
     }
 
-    /// Reads a value and makes a change at the revision that was read, so that what it is said to have been is what it was.
+    /// Reads a value and changes it at that revision, so that the reported old value is right.
     fn change_value<T: DeserializeOwned>(
         &self,
         session: &ServiceSession,

@@ -42,7 +42,7 @@ impl Serialize for CredentialPresence {
     }
 }
 
-/// A conversation as it is listed with its session.
+/// Conversation in the view of its session.
 #[derive(Debug, Serialize)]
 pub(crate) struct ConversationSummary {
     id: String,

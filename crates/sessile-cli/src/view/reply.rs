@@ -62,7 +62,7 @@ pub(crate) struct TaskView<'a> {
     raw: &'a Value,
 }
 
-/// What the views above share, as a client of this program's output reads it.
+/// Members that the views share, for readers of this program's output.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AgentOutput {
     #[serde(rename = "source")]
@@ -72,7 +72,7 @@ pub(crate) struct AgentOutput {
 }
 
 impl AgentOutput {
-    /// Names of the members that hold what was received.
+    /// Names of the members that hold received content.
     pub(crate) const REPLY: &str = "reply";
     pub(crate) const RAW: &str = "raw";
 }

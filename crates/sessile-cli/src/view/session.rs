@@ -129,7 +129,7 @@ impl From<(&Session, SessionSnapshot)> for SessionView {
     }
 }
 
-/// Nothing of a session at a service runs here, and the session has no room.
+/// A session at a service has no processes here and no room.
 impl From<ServiceSessionSnapshot<'_>> for SessionView {
     fn from(snapshot: ServiceSessionSnapshot<'_>) -> Self {
         let ServiceSessionSnapshot { session, owner, now_ms } = snapshot;

@@ -12,7 +12,7 @@ use crate::SecretService;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How many come at once, and how many come in all.
+/// Number of parallel clients, and of all.
 const CROWD: usize = 16;
 const CALLERS: usize = 20_000;
 

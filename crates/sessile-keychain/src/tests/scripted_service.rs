@@ -13,7 +13,7 @@ use sessile::vault::{Keychain, KeychainError, Secret};
 
 use crate::SecretService;
 
-/// What a service says in answer to a method: types and a body.
+/// Scripted reply: types and a body.
 type Answer = (&'static str, Encoder);
 
 /// Stands for the types of an answer that is an error with a text.
@@ -242,7 +242,7 @@ fn missing_default_collection_falls_back_to_another() {
     assert!(matches!(required, Err(KeychainError::Refused(_))), "{required:?}");
 }
 
-/// Everything that can be asked; the answers do not matter.
+/// Calls of every operation; the answers do not matter.
 fn ask_everything(keychain: &mut SecretService) {
     let attributes = [("k", "v")];
     let _ = keychain.require_unlocked();

@@ -50,7 +50,7 @@ impl Audit {
 }
 
 impl Recorder {
-    /// Writes until the end, and then what is buffered.
+    /// Writes entries until shutdown, then flushes the buffer.
     pub(crate) async fn run(mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         let mut ending = false;

@@ -342,7 +342,7 @@ impl ApiCaller {
         self.bound.ask(query).await
     }
 
-    /// Reads more of what was asked for already.
+    /// Reads the next page of the same query, without another audit entry.
     pub(crate) async fn ask_more(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         self.bound.peek(query).await
     }
@@ -360,7 +360,7 @@ impl ApiCaller {
         &self.token
     }
 
-    /// Leave to wait, instead of being among those who are served at once.
+    /// Permit to wait, which frees the slot of an active request.
     pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
         let waiting = self.quota.waiting();
         let waiting = waiting

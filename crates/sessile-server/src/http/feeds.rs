@@ -1,4 +1,4 @@
-//! Events, for those who follow. Streams of one session share one who looks; each keeps no more than a page.
+//! Feeds of events. Streams of one session share one poller; each buffers at most a page.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ impl Feeds {
         }
     }
 
-    /// The feed of a session, which someone follows who has seen all up to a number.
+    /// Feed of a session, for a follower that has seen the events up to a number.
     pub(crate) fn follow(self: &Arc<Self>, bound: &UserStore, session: &SessionId, seen: i64) -> Arc<Feed> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (bound.user().clone(), session.clone());
@@ -88,7 +88,7 @@ impl Feeds {
 }
 
 impl Feed {
-    /// Adds a page; whether more are to be read at once.
+    /// Adds a page; returns whether to read the next one at once.
     fn push(&self, page: EventPage) -> bool {
         let EventPage { events, last } = page;
         let Some(last_read) = events.last().map(|event| event.number) else {

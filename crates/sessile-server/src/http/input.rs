@@ -1,4 +1,4 @@
-//! Input of requests: bodies, parameters, headers. Everything is bounded, and a problem names what is invalid.
+//! Input of requests: bodies, parameters, headers. All are bounded, and a problem names the invalid part.
 
 use std::pin::Pin;
 

@@ -1,4 +1,4 @@
-//! Bodies as JSON, and what is wrong with one, in the words of JSON: whoever sent it knows nothing of this program's types.
+//! JSON bodies, and their errors in terms of JSON, because clients do not know this program's types.
 
 use axum::body::Body;
 use axum::extract::FromRequest;
@@ -86,7 +86,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("variant identifier", "a string"),
 ];
 
-/// Error of the parser in terms of JSON, without names of types. Quoted input is left as it is.
+/// Error of the parser in terms of JSON, without names of types. Quoted input stays unchanged.
 fn in_words_of_json(text: &str) -> String {
     const MARK: &str = ", expected ";
     let (came, expected) = match text.rfind(MARK) {

@@ -1,4 +1,4 @@
-//! One line per request. A thread writes them, so that a reader who stands still stops nobody.
+//! Access log, one line per request. A thread writes it, so that a stalled reader blocks no request.
 
 use std::io::Write;
 use std::sync::Arc;

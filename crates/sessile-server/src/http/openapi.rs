@@ -78,7 +78,7 @@ impl Schemas {
     }
 }
 
-/// The document, as it is served and stands in the reference.
+/// OpenAPI document, as served and as printed in the reference.
 pub fn document() -> String {
     let (mut schemas, mut parameters, mut paths) = (Schemas::new(), Map::new(), Map::new());
     for route in routes::all() {

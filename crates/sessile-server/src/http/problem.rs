@@ -65,7 +65,7 @@ impl ApiProblem {
         problem
     }
 
-    /// Something in the request cannot be: 400.
+    /// Invalid request: 400.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         ApiProblem::new(StatusCode::BAD_REQUEST, Code::InvalidValue, detail)
     }
@@ -183,7 +183,7 @@ impl From<UserError> for ApiProblem {
     }
 }
 
-/// Nothing of what the upstream said goes on to a user: it may repeat the key.
+/// The upstream's words are not forwarded, because they may repeat the key.
 impl From<UpstreamError> for ApiProblem {
     fn from(error: UpstreamError) -> Self {
         let (status, code, detail, is_transient, cause) = match error {

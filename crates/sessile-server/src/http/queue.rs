@@ -57,7 +57,7 @@ struct LeaseWait {
 /// Sender of the lease. A lease that is not received is released with the channel.
 type Reply = oneshot::Sender<Result<(Ticket, LeaseGuard), ApiProblem>>;
 
-/// Acquires a turn or lock as soon as it is free.
+/// Acquires a turn or lock, waiting in the queue.
 pub(crate) async fn take(
     app: &AppState,
     bound: UserStore,

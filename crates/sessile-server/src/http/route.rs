@@ -13,7 +13,7 @@ use super::openapi::SchemaOf;
 use super::parameters::Parameter;
 use crate::account::TokenScope;
 
-/// Something that can be asked.
+/// Route of the API.
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,

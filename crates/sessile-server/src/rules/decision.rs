@@ -21,7 +21,7 @@ pub(crate) struct Decision<'c> {
     writes: Vec<Write<'c>>,
     next: Option<Position>,
     history: Option<HistoryRequest>,
-    /// Idempotency key, and the change as it is stored under it.
+    /// Idempotency key, and the stored form of the change.
     key: Option<(&'c str, String)>,
 }
 
@@ -88,7 +88,7 @@ impl<'c> Decision<'c> {
     }
 }
 
-/// The state of a decision: what was loaded, and what has changed of it so far.
+/// State of a decision: the loaded snapshot and the changes so far.
 pub(super) struct Decider<'c> {
     change: &'c StoreChange,
     pub(super) now: i64,

@@ -13,10 +13,10 @@ use crate::query::{CommittedTurn, QueryAnswer, StoredOutcome};
 /// Prefix of a stored change whose JSON is as it was sent. Changes without it were stored by versions that rounded numbers.
 const AS_SENT: &str = "as-sent ";
 
-/// Members that are made anew each time a change is sent, and the time that its sender waits.
+/// Members that differ between retries of a change, and the wait.
 const NOT_COMPARED: [&str; 3] = ["id", "claim", "wait_ms"];
 
-/// A change, as it is stored under its idempotency key.
+/// Stored form of a change under its idempotency key.
 pub(crate) fn encode(change: &StoreChange) -> serde_json::Result<String> {
     Ok(format!("{AS_SENT}{}", serde_json::to_string(change)?))
 }

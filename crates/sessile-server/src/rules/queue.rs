@@ -13,7 +13,7 @@ use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
 use crate::ids::{FencingToken, Position};
 use crate::model::Ticket;
 
-/// A place of a queue, as it is stored.
+/// Stored place of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueuePlace {
     pub(crate) ticket: Ticket,
@@ -185,7 +185,7 @@ impl QueueState {
         Ok(())
     }
 
-    /// Releases what is held with a token.
+    /// Releases the lease of a token.
     pub(super) fn release(&mut self, token: FencingToken) -> Result<(), Refusal> {
         let position = self.held_with(token)?;
         self.remove(position);
@@ -263,7 +263,7 @@ impl QueueState {
         places.min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
     }
 
-    /// When a place that a client waits at for a time is removed.
+    /// Expiry of a place whose client waits for a time.
     fn waiting_expiry(&self, wait_ms: i64) -> i64 {
         self.now.saturating_add(wait_ms).saturating_add(KEPT_MS)
     }

@@ -117,7 +117,7 @@ pub(crate) struct ChangeSnapshot {
     pub(crate) answered: Option<StoredAnswer>,
 }
 
-/// A change that was made under an idempotency key, and its outcome, as they are stored.
+/// Stored change under an idempotency key, with its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredAnswer {
     pub(crate) change: String,
@@ -147,11 +147,11 @@ impl StoredEntry {
 /// Part of a session's row that a change has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DirtyFields {
-    /// Nothing.
+    /// No change.
     No,
     /// Time of last use, and the counters of messages and events.
     Counters,
-    /// Anything.
+    /// Any column.
     All,
 }
 

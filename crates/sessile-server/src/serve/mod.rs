@@ -1,4 +1,4 @@
-//! Listening, and graceful shutdown.
+//! The running service: listener, connections, heartbeat, TLS, and graceful shutdown.
 
 mod connection;
 mod heartbeat;
@@ -122,8 +122,8 @@ impl ServeError {
 /// Tasks that a worker thread runs before it looks for others.
 const TASKS_IN_A_ROW: u32 = 8;
 
-/// Runs the service until the process is told to end (SIGTERM, SIGINT), on a runtime of its own; told again, it waits for
-/// nobody. `ready` gets the server when it listens.
+/// Runs the service on its own runtime until SIGTERM or SIGINT; a second signal skips the grace period. `ready` gets the
+/// server when it listens.
 pub fn run<O>(open: O, options: Options, ready: impl FnOnce(&Server)) -> Result<(), ServeError>
 where
     O: Future<Output = Result<ServiceStore, ServiceStoreError>>,
@@ -145,14 +145,14 @@ where
     })
 }
 
-/// Every connection is a descriptor, and the usual limit is that of a program which has a few. What cannot be had is left.
+/// Raises the limit of open files as far as allowed, because every connection is a descriptor and the default limit is low.
 fn allow_many_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Number of signals to end that the process got.
+/// Counter of termination signals.
 fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::System)?;
@@ -170,13 +170,13 @@ fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
     Ok(told)
 }
 
-/// Returns when the process got this many signals.
+/// Waits for this many termination signals.
 async fn times(mut told: watch::Receiver<u32>, often: u32) {
     // The counting task lives as long as the runtime.
     let _ = told.wait_for(|times| *times >= often).await;
 }
 
-/// Service that listens.
+/// Listening service.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -191,17 +191,19 @@ pub struct Server {
     log: Option<JoinHandle<()>>,
 }
 
-/// Listens, for all who come back at once when another process has died: who finds no room tries again only seconds later.
+/// Listener with a long backlog: when another process dies, all its clients reconnect at once, and a dropped SYN is
+/// retried only after a second.
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     const WAITING_TO_BE_ACCEPTED: u32 = 4096;
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A restart must not wait for connections of the old process in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(WAITING_TO_BE_ACCEPTED)
 }
 
 impl Server {
-    /// Listens. Log lines go to `log_to`.
+    /// Starts to listen. Log lines go to `log_to`.
     pub async fn bind(db: ServiceStore, mut options: Options, log_to: LogTo) -> Result<Self, ServeError> {
         if !options.listen.ip().is_loopback() && options.tls.is_none() && !options.behind_proxy {
             return Err(ServeError::Insecure(options.listen));
@@ -256,13 +258,13 @@ impl Server {
         self.address
     }
 
-    /// Time for which ended sessions are kept; none if for ever.
+    /// Retention of ended sessions; `None` if unlimited.
     pub fn session_retention(&self) -> Option<Duration> {
         self.options.keep.sessions
     }
 
-    /// Serves until `told`. Then no one is let in any more, who waits is sent away, what is under way may end within the
-    /// time of grace, and what was read is put on the record.
+    /// Serves until `told`. Then it accepts no connections, refuses waiters, gives active requests the grace period, and
+    /// flushes the audit log.
     pub async fn serve(self, told: impl Future<Output = ()>) {
         let Server {
             listener,
@@ -303,6 +305,7 @@ impl Server {
                 });
             }
         }
+        // The port is free from here on, so that a successor can listen while this process drains.
         drop(listener);
         closing.send_replace(true);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -313,8 +316,10 @@ impl Server {
         let (holder, mut idle) = busy;
         drop(holder);
         let _ = tokio::time::timeout(Duration::from_secs(5), idle.recv()).await;
+        // Only now: without a heartbeat, other processes treat the places of this one as abandoned.
         drop(heartbeat);
         let (end_recording, recorded) = recorder;
+        // After the connections, which produce the last entries of the audit log.
         drop(end_recording);
         let _ = tokio::time::timeout(Duration::from_secs(10), recorded).await;
         if let Some(log) = log {

@@ -20,7 +20,7 @@ pub enum ServiceStoreError {
     TooNew {
         /// The store: a path, or `the database`.
         store: String,
-        /// Its schema version.
+        /// Schema version.
         found: i64,
         /// The newest schema version that this program knows.
         known: i64,

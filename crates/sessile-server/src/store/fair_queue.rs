@@ -39,7 +39,7 @@ struct State {
     lanes: HashMap<Arc<str>, Lane>,
     /// Users who wait and may have another slot, in the order in which they get one.
     next: VecDeque<Arc<str>>,
-    /// The last user who got a slot, and the last one before who was another.
+    /// Last user that got a slot, and the last other one before.
     last: Option<(Arc<str>, Instant)>,
     other: Option<(Arc<str>, Instant)>,
 }
@@ -55,7 +55,7 @@ struct Lane {
     owed: Duration,
 }
 
-/// Leave to run; it ends when it is dropped.
+/// Permit of a running request, released on drop.
 #[derive(Debug)]
 pub(super) struct Slot(Option<Held>);
 
@@ -67,7 +67,7 @@ struct Held {
 }
 
 impl FairQueue {
-    /// So many slots in all, and for each user.
+    /// Queue with limits of all slots and of slots per user.
     pub(super) fn new(slots: usize, each: usize) -> Self {
         let (lanes, next) = (HashMap::new(), VecDeque::new());
         let state = State { free: slots, lanes, next, last: None, other: None };
@@ -92,6 +92,7 @@ impl FairQueue {
         let each = self.0.each;
         let State { free, lanes, next, .. } = &mut *state;
         let lane = lanes.entry(Arc::clone(&user)).or_default();
+        // Not past the user's own waiters, even if a slot is free.
         if *free > 0 && lane.running < each && lane.waiting.is_empty() {
             *free -= 1;
             lane.running += 1;
@@ -112,7 +113,7 @@ impl FairQueue {
         Slot(Some(Held { queue: self.clone(), user, since }))
     }
 
-    /// Takes a slot back, and hands out what is free.
+    /// Returns a slot, and grants free slots to waiters.
     fn leave(&self, user: Arc<str>, held: Duration) {
         let mut state = self.state();
         state.free += 1;
@@ -138,6 +139,7 @@ impl FairQueue {
             let slot = self.slot(state, Arc::clone(&user));
             // The receiver runs only later: nothing is locked twice here.
             if let Err(mut gone) = waiter.send(slot) {
+                // Its drop would lock the queue again, which is locked here.
                 gone.0 = None;
                 state.free += 1;
                 state.left(&user, self.0.each);
@@ -240,6 +242,7 @@ impl TokenOwners {
         match owner {
             Some(owner) if owners.get(hash).is_some_and(|known| **known == *owner.as_str()) => {}
             Some(owner) => {
+                // Clearing costs each token one check in the strangers' lane; an eviction order would cost every check.
                 if owners.len() >= REMEMBERED {
                     owners.clear();
                 }

@@ -1,4 +1,4 @@
-//! Everything that is wrong in the files, not only the first thing.
+//! Validation of settings and context files: all problems, not only the first.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::settings::{Document, Layer, SettingSource, Stack, UnknownSetting};
 use crate::state::State;
 use crate::text::quoted;
 
-/// How many unknown keys of a file are told one by one.
+/// Number of unknown keys of a file that are reported one by one.
 const MOST: usize = 100;
 
-/// Something wrong in a file.
+/// Problem in a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
     /// The file.
@@ -27,9 +27,9 @@ pub struct Problem {
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
-    /// Whether it stops the file from being used.
+    /// Whether the file is unusable.
     pub is_error: bool,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
     /// The next step.
     pub hint: Option<String>,
@@ -62,7 +62,7 @@ impl Problem {
     }
 }
 
-/// The settings and context files of a state that exist.
+/// Existing settings and context files of a state.
 pub fn files(state: &State) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut unreadable = None;
@@ -95,7 +95,7 @@ pub fn files(state: &State) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Everything wrong in one file. A file in a directory `contexts` is a context, any other holds settings.
+/// Problems of one file. A file in a directory `contexts` is a context, any other holds settings.
 pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
     let app = state.app();
     let document = match state.load(path) {

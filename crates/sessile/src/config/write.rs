@@ -15,7 +15,7 @@ use crate::settings::rules::{is_context, refuse_secret_value, require_session_se
 use crate::settings::{Layer, Node, SettingKey, SettingKind, SettingSource, Stack, Value};
 use crate::state::State;
 
-/// Where a setting is to hold.
+/// Scope of a setting to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteScope {
     /// In this directory, for this person: `local.toml`.
@@ -26,21 +26,21 @@ pub enum WriteScope {
     Global,
 }
 
-/// What a change did.
+/// Change of a setting.
 #[derive(Clone, Debug, Serialize)]
 pub struct SettingChange {
     /// The key.
     pub key: SettingKey,
-    /// What it was there.
+    /// Previous value.
     pub old: Option<Value>,
-    /// What it is there now.
+    /// New value.
     pub new: Option<Value>,
     /// The file.
     #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
 }
 
-/// Where a setting goes.
+/// Destination of a setting.
 #[derive(Clone, Debug)]
 pub enum WriteTarget {
     /// Into the session this call works in.
@@ -50,7 +50,7 @@ pub enum WriteTarget {
 }
 
 impl WriteTarget {
-    /// Its layer.
+    /// Layer.
     pub fn layer(&self) -> Layer {
         match self {
             WriteTarget::Session(_) => Layer::Session,
@@ -58,7 +58,7 @@ impl WriteTarget {
         }
     }
 
-    /// What it is, for people.
+    /// Description for people.
     pub fn place(&self) -> String {
         match self {
             WriteTarget::Session(session) => format!("session {}", session.label()),
@@ -67,7 +67,7 @@ impl WriteTarget {
     }
 }
 
-/// What a scope means. Without a scope it is the session, else the project's personal file, and nothing wider.
+/// Destination of a scope. The default is the session, else the project's personal file, and nothing wider.
 pub fn target(state: &State, scope: Option<WriteScope>) -> Result<WriteTarget> {
     match state.session()? {
         Some(_) if scope.is_none() => Ok(WriteTarget::Session(state.require_session("setting it")?)),
@@ -149,7 +149,7 @@ pub fn change_file(
     })
 }
 
-/// What is told about a change: what looks like a secret is not repeated.
+/// Reported change, with secrets redacted.
 fn changed(key: &SettingKey, old: Option<Value>, new: Option<&Value>, path: PathBuf) -> SettingChange {
     let masked = |value: Value| value.masked_for(key);
     SettingChange { key: key.clone(), old: old.map(masked), new: new.cloned().map(masked), path }

@@ -32,21 +32,21 @@ const LONGEST_CLIENT: usize = 60;
 /// An approval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Approval {
-    /// Its number.
+    /// Number.
     pub id: i64,
     /// The context it opens.
     pub context: String,
     /// The file of that context; `None` in approvals of older versions, which open nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// When it was given.
+    /// Time of the grant.
     pub granted_at: String,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: String,
-    /// When it was taken back.
+    /// Time of the revocation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
-    /// Who gave it.
+    /// Person or process that granted it.
     pub granted_by: String,
     /// On which terminal; `via CLIENT` if a client asked the person.
     pub terminal: String,
@@ -216,7 +216,7 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     Ok(context)
 }
 
-/// Fails if a context is not any more what the person was asked about, by its [`Context::digest`] then: a question may
+/// Fails if a context changed since the person was asked about it, by its [`Context::digest`] then: a question may
 /// stay on a screen for long.
 pub fn check_unchanged(state: &State, name: &ContextName, digest: &str) -> Result<()> {
     let context = state.contexts().get(name)?;
@@ -239,7 +239,7 @@ fn check_time(time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// How a person gave it.
+/// Means of a grant.
 enum Given {
     OnTerminal { with_pin: bool },
     Through { client: String },

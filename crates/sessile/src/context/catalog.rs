@@ -17,10 +17,10 @@ use crate::state::State;
 use crate::store::Store;
 use crate::text::{quoted, shown};
 
-/// How long an empty context file may be in the middle of being written.
+/// Time that an empty context file may be in the middle of a write.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// Whose a context is.
+/// Owner of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextLocation {
@@ -33,7 +33,7 @@ pub enum ContextLocation {
 }
 
 impl ContextLocation {
-    /// Its name.
+    /// Name.
     pub fn as_str(self) -> &'static str {
         match self {
             ContextLocation::User => "user",
@@ -140,7 +140,7 @@ impl<'a> Contexts<'a> {
         Ok(files)
     }
 
-    /// Every context, in the order of their names. A file that cannot be read is an error of its own.
+    /// All contexts, by name. An unreadable file is an error of its entry only.
     pub fn list(&self) -> Result<Vec<(ContextName, Result<Context>)>> {
         let names = self.names()?;
         Ok(names.into_iter().map(|name| (name.clone(), self.get(&name))).collect())
@@ -186,7 +186,7 @@ impl<'a> Contexts<'a> {
         now.check_guard_in(self.state, store, &selected.origin)
     }
 
-    /// A context as its file says now; `None` if it does not exist any more.
+    /// Context reloaded from its file; `None` if it was deleted.
     fn reload(&self, used: &Context, store: Option<&Store>) -> Result<Option<Context>> {
         // A file that only names its context defines nothing.
         if used.home == ContextLocation::File && used.within().is_empty() {
@@ -214,7 +214,7 @@ impl<'a> Contexts<'a> {
         }
     }
 
-    /// The guard of the context in a file, if there is one. A file that cannot be read counts as the strictest.
+    /// Guard of the context in a file. An unreadable file counts as the strictest.
     fn guard_in(&self, path: &Path) -> Guard {
         match settled(path, |path| self.state.load(path)) {
             Ok(document) => document.map(|document| guard_of(document.root())).unwrap_or_default(),
@@ -267,7 +267,7 @@ impl<'a> Contexts<'a> {
         super::selection::require_pinned(self.state, session, pinned, asked)
     }
 
-    /// A context, if there is one of this name. The user's own wins over the project's.
+    /// Context of a name, if it exists. The user's own wins over the project's.
     pub fn find(&self, name: &ContextName) -> Result<Option<Context>> {
         if let ConfigSource::File(_) = self.state.source() {
             return self.find_inline(name);
@@ -403,7 +403,7 @@ pub(super) fn file_in(dir: &Path, name: &ContextName) -> PathBuf {
     dir.join(format!("{name}.toml"))
 }
 
-/// The `.toml` files in a directory; none if there is no such directory.
+/// `.toml` files of a directory; empty if it does not exist.
 pub(crate) fn toml_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,

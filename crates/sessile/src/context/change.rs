@@ -22,12 +22,12 @@ pub struct ContextEdit {
     pub value: Option<Value>,
 }
 
-/// What a deletion took away.
+/// Result of a context's deletion.
 #[derive(Clone, Debug)]
 pub struct ContextDeletion {
     /// The file it stood in.
     pub path: PathBuf,
-    /// What had pointed to it.
+    /// Selections that pointed to it.
     pub pointed_to_by: Vec<Origin>,
 }
 
@@ -102,7 +102,7 @@ impl Contexts<'_> {
         self.get_fresh(name, &path)
     }
 
-    /// Puts a whole new text into a context's file, unless it is no longer the one that was edited.
+    /// Replaces the text of a context's file, unless it changed since it was read.
     pub fn put_text(&self, existing: &Context, old: &str, new: &str) -> Result<Context> {
         settle(self.state)?;
         let path = existing.path().to_owned();
@@ -155,7 +155,7 @@ impl Contexts<'_> {
         self.get_fresh(to, &new_path)
     }
 
-    /// What has a context selected.
+    /// Origins that select a context.
     pub fn pointing_to(&self, name: &ContextName) -> Result<Vec<Origin>> {
         Ok(pointing_to(self.state, name)?.into_iter().map(|(_, origin)| origin).collect())
     }
@@ -197,7 +197,7 @@ impl Contexts<'_> {
         }
     }
 
-    /// Where a context stands in its file: at the top of its own, or in a table of the `--config` file.
+    /// Table of a context in its file: the root of its own, or a table of the `--config` file.
     fn prefix(&self, name: &ContextName) -> Vec<String> {
         match self.state.source() {
             ConfigSource::File(_) => vec!["contexts".to_owned(), name.to_string()],
@@ -205,7 +205,7 @@ impl Contexts<'_> {
         }
     }
 
-    /// Rewrites the file that a context stands in, and records it; anew if another process was quicker.
+    /// Rewrites the file of a context, and records it; retried if another process was quicker.
     fn rewrite(
         &self,
         command: &str,

@@ -25,29 +25,29 @@ pub enum Variable {
     },
 }
 
-/// What one tool is bound to: its context, namespace, profile and so on.
+/// Bindings of one tool: context, namespace, profile and so on.
 pub type Bindings = Vec<(String, serde_json::Value)>;
 
 /// A context.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Its name.
+    /// Name.
     pub name: ContextName,
-    /// Whose it is.
+    /// Owner.
     pub home: ContextLocation,
     /// Whether it may be used: a project's must be trusted first.
     pub trusted: bool,
-    /// What it is for.
+    /// Purpose.
     pub description: Option<String>,
-    /// What it demands.
+    /// Guard.
     pub guard: Guard,
     /// Values of its own, such as a workspace or a branch.
     pub values: Vec<(String, Value)>,
     /// Variables for commands that run in it.
     pub env: Vec<(String, Variable)>,
-    /// What each tool is bound to.
+    /// Bindings, by tool.
     pub tools: Vec<(String, Bindings)>,
-    /// Which credential each agent gets, by URL.
+    /// Credentials of agents, by URL.
     pub agents: Vec<(String, String)>,
     /// Keys that mean nothing in a context.
     pub unknown: Vec<UnknownSetting>,
@@ -55,7 +55,7 @@ pub struct Context {
     within: Vec<String>,
 }
 
-/// How many keys that mean nothing are remembered; a stranger's file may hold any number.
+/// Number of unknown keys that are kept; a stranger's file may hold any number.
 const MOST_UNKNOWN: usize = 20;
 
 /// The keys a context file has at its top.
@@ -116,7 +116,7 @@ impl Context {
         Ok(context)
     }
 
-    /// Its settings, as a layer.
+    /// Settings, as a layer.
     pub fn settings(&self) -> SettingSource {
         let mut within = self.within.clone();
         within.push("settings".to_owned());
@@ -171,7 +171,7 @@ impl Context {
         })
     }
 
-    /// Its description, masked if a URL in it has a password.
+    /// Description, masked if a URL in it has a password.
     pub fn shown_description(&self) -> Option<String> {
         self.description.clone().map(|text| Value::Text(text).masked_if_secret("description").to_string())
     }
@@ -194,12 +194,12 @@ impl Context {
         })
     }
 
-    /// Whether it has a file of its own, and nothing is in it.
+    /// Whether its own file is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.home != ContextLocation::File && self.document.text().trim_ascii().is_empty()
     }
 
-    /// Where it stands in its file.
+    /// Table of the context in its file.
     pub(super) fn within(&self) -> &[String] {
         &self.within
     }

@@ -1,4 +1,4 @@
-//! What a context demands before it is used.
+//! Guards: conditions of a context's use.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::store::Store;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// Nothing.
+    /// No isolation.
     #[default]
     None,
     /// To be named by a flag, a variable or the session.
@@ -24,7 +24,7 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// Every guard, as it is written.
+    /// Names of all guards.
     pub const NAMES: &'static [&'static str] = &["none", "explicit", "approval"];
 
     /// A guard by its name.
@@ -37,7 +37,7 @@ impl Guard {
         }
     }
 
-    /// Its name.
+    /// Name.
     pub fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -50,7 +50,7 @@ pub struct GuardState {
     pub guard: Guard,
     /// Whether it is satisfied.
     pub satisfied: bool,
-    /// Until when an approval is in force.
+    /// Expiry of the approval in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_until: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Weakening a guard: which changes do that, and who may make them.
+//! Authorization of changes that weaken a guard.
 //!
 //! [`history::perform`](crate::history::perform) passes the effects of every recorded change to [`authorize`] before it
 //! writes anything. So the rule holds for each command that edits, replaces, renames or deletes a context, for what an

@@ -13,12 +13,12 @@ use sessile_wire::hex::{hex, unhex};
 
 /// Failed attempts before the PIN is locked.
 const MAX_ATTEMPTS: u32 = 5;
-/// How long the PIN stays locked.
+/// Lockout time of the PIN.
 const LOCKOUT_MS: i64 = 5 * 60 * 1000;
 /// The shortest PIN.
 const SHORTEST: usize = 4;
 
-/// Sets a PIN, or removes it with `None`. The old one, if there is one, must be given.
+/// Sets a PIN, or removes it with `None`. Requires the old PIN, if set.
 pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()> {
     approval::check_place(state)?;
     let known = verify(state, old)?;

@@ -1,4 +1,4 @@
-//! Which context a call is about, and changing that for a scope.
+//! Selection of a context, for a call and for a scope.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ use crate::text::{quoted, shell_quoted};
 /// The context a call is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SelectedContext {
-    /// Its name.
+    /// Name.
     pub name: ContextName,
-    /// What selected it.
+    /// Origin of the selection.
     pub origin: Origin,
 }
 
-/// Where a selection is to hold.
+/// Scope of a selection to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwitchScope {
@@ -39,16 +39,16 @@ pub enum SwitchScope {
     Global,
 }
 
-/// What a switch did.
+/// Result of a context switch.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContextSwitch {
-    /// Where it holds.
+    /// Scope of the selection.
     pub scope: SwitchScope,
     /// The terminal or file that says it now.
     pub place: String,
-    /// What was selected there before.
+    /// Previous selection.
     pub old: Option<String>,
-    /// What is selected there now.
+    /// New selection.
     pub new: ContextName,
 }
 
@@ -259,7 +259,7 @@ fn pointer_effect(key: &PointerKey, before: Option<PointerValue>, after: Option<
     Effect::Pointer { target: kind, scope, place, account, before, after }
 }
 
-/// Where a scope's selection stands.
+/// Storage of a scope's selection.
 struct Target {
     key: PointerKey,
     file: Option<PathBuf>,
@@ -298,7 +298,7 @@ impl Target {
     }
 }
 
-/// Terminals come and go; what was selected in those that are gone is of no use.
+/// Deletes the selections of terminals that no longer exist.
 fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
     let mut dead = Vec::new();
     for kind in [PointerKind::Context, PointerKind::Session] {

@@ -19,9 +19,9 @@ const SELECTIONS: &[&str] = &["context", "current_context", "current-context"];
 /// An exported file.
 #[derive(Clone, Debug)]
 pub struct ContextExport {
-    /// Its text.
+    /// Text.
     pub text: String,
-    /// What was left out because it looks like a secret: context and variable.
+    /// Omitted variables that look like secrets: context and variable.
     pub left_out: Vec<(ContextName, String)>,
 }
 

@@ -18,9 +18,9 @@ use crate::world::World;
 /// A conversation with an agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conversation {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The session it belongs to.
     pub session: String,
@@ -30,43 +30,43 @@ pub struct Conversation {
     pub context_id: Option<String>,
     /// The task that it was last about.
     pub task_id: Option<String>,
-    /// Where that task stands.
+    /// State of the task.
     pub task_state: Option<TaskState>,
-    /// When it began.
+    /// Start.
     pub started_at: String,
-    /// When it was last used.
+    /// Last use.
     pub used_at: String,
-    /// How many things were said.
+    /// Number of items.
     pub items: i64,
     #[serde(skip)]
     row: ConversationRow,
 }
 
-/// Something that was said.
+/// Item of a conversation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConversationItem {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub number: i64,
-    /// What it is: `sent`, `message`, `status`, `artifact` or `task`.
+    /// Kind: `sent`, `message`, `status`, `artifact` or `task`.
     pub kind: String,
-    /// Who said it: `user` or `agent`.
+    /// Source: `user` or `agent`.
     pub source: &'static str,
-    /// When.
+    /// Time.
     pub at: String,
-    /// It, as it was said.
+    /// Body, unchanged.
     pub body: Value,
 }
 
-/// What was heard or said, and is to be remembered.
+/// Update of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationUpdate {
     /// The agent's id of the conversation.
     pub context_id: Option<String>,
     /// The task it is about.
     pub task_id: Option<String>,
-    /// Where that stands.
+    /// State of the task.
     pub task_state: Option<TaskState>,
-    /// What was said, by kind.
+    /// Items, by kind.
     pub items: Vec<(&'static str, Value)>,
 }
 
@@ -106,7 +106,7 @@ impl Conversation {
         self.task_id.as_deref().filter(|_| !self.task_state.is_some_and(is_over))
     }
 
-    /// What people call it.
+    /// Label for people: name or id.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)
     }
@@ -127,7 +127,7 @@ impl State {
         Ok(Conversations { store, user: self.account(), world: self.world().clone() })
     }
 
-    /// The conversation that was used last in a session. It costs no more than a look into the store that is open.
+    /// Last used conversation of a session. Reads only a store that is open.
     pub fn last_conversation(&self, session: &Session) -> Result<Option<Conversation>> {
         let row = self.store()?.map(|store| store.last_conversation(&self.account(), session.id.as_str()));
         Ok(row.transpose()?.flatten().map(Conversation::from))
@@ -141,13 +141,13 @@ impl State {
 }
 
 impl Conversations {
-    /// The conversation that goes on with an agent in a session, if there is one.
+    /// Current conversation with an agent in a session, if any.
     pub fn newest(&self, session: &Session, agent: &str) -> Result<Option<Conversation>> {
         let row = self.store.newest_conversation(&self.user, session.id.as_str(), &agent_url(agent)?)?;
         Ok(row.map(Conversation::from))
     }
 
-    /// The one of this name with an agent in a session. Fails if there is none and there cannot be one.
+    /// Conversation of a name with an agent in a session. Fails if the name belongs to another agent.
     pub fn named(&self, session: &Session, agent: &str, name: &str) -> Result<Option<Conversation>> {
         let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
         // One look decides: another process may begin it right now.
@@ -158,21 +158,21 @@ impl Conversations {
         }
     }
 
-    /// The one that has this id of an agent's, in a session.
+    /// Conversation with an agent's context id, in a session.
     pub fn of_context(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
         let agent = agent_url(agent)?;
         let key = ConversationKey::Context(&agent, id);
         Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
     }
 
-    /// The one that is about this task of an agent's, in a session.
+    /// Conversation about an agent's task, in a session.
     pub fn of_task(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
         let agent = agent_url(agent)?;
         let key = ConversationKey::Task(&agent, id);
         Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
     }
 
-    /// Those of a session or of all, with an agent or with all; the last used first.
+    /// Conversations, optionally of a session or an agent; the last used first.
     pub fn list(&self, session: Option<&str>, agent: Option<&str>) -> Result<Vec<Conversation>> {
         let agent = agent.map(agent_url).transpose()?;
         let filter = ConversationFilter { session, agent: agent.as_deref() };
@@ -180,7 +180,7 @@ impl Conversations {
         Ok(rows.into_iter().map(Conversation::from).collect())
     }
 
-    /// The one of a name, an id, the beginning of an id, or the agent's own id.
+    /// Conversation by name, id, prefix of an id, or the agent's context id.
     pub fn find(&self, text: &str, session: Option<&str>) -> Result<Conversation> {
         let all = self.list(session, None)?;
         let named = |one: &&Conversation| one.name.as_deref() == Some(text) || one.id == text;
@@ -199,7 +199,7 @@ impl Conversations {
         }
     }
 
-    /// Begins one with what was said first. A name that another has taken meanwhile stays with that one.
+    /// Starts a conversation with its first items. Fails if another process took the name meanwhile.
     pub fn begin(
         &mut self,
         session: &Session,
@@ -252,7 +252,7 @@ impl Conversations {
         self.store.forget_conversations(&self.user, &rows)
     }
 
-    /// What was said, oldest first, from a number on.
+    /// Items from a number on, oldest first.
     pub fn items(
         &self,
         conversation: &Conversation,
@@ -292,7 +292,7 @@ mod tests {
 
     const AGENT: &str = "http://localhost:8000";
 
-    /// A state with a session, in a directory of its own.
+    /// State with a session, in a temporary directory.
     fn state(dir: &std::path::Path) -> State {
         let world = World::empty().with_home(dir);
         State::open(&App::new("sessile"), world, StateArgs::default()).unwrap()

@@ -17,13 +17,13 @@ pub enum ContextError {
         name: String,
         /// The nearest name.
         near: Option<String>,
-        /// Where the name came from, if not from the arguments.
+        /// Origin of the name, if not the arguments.
         named_by: Option<String>,
     },
-    /// None selected.
+    /// No context selected.
     #[error("no context is selected")]
     NotSelected,
-    /// None was selected before.
+    /// No previous selection.
     #[error("no other context was selected here before")]
     NoPrevious,
     /// The name is taken.
@@ -31,7 +31,7 @@ pub enum ContextError {
     Exists {
         /// The name.
         name: String,
-        /// Where it is defined.
+        /// File that defines the context.
         path: PathBuf,
         /// Whether a yes would replace it.
         replaceable: bool,

@@ -27,20 +27,20 @@ pub enum CredentialError {
     /// A credential that is there already.
     #[error("the {place} has another credential {}", quoted(name))]
     Exists {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Where.
+        /// Location.
         place: &'static str,
     },
     /// A credential whose time is up.
     #[error("{0}")]
     Expired(Box<ExpiredCredential>),
-    /// A credential that cannot be used as it is.
+    /// Unusable credential.
     #[error("credential {} cannot be used: {}", quoted(name), shown(reason))]
     Unusable {
         /// The credential.
         name: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A credential that was not renewed.
@@ -50,7 +50,7 @@ pub enum CredentialError {
         name: String,
         /// The credential whose login it uses, itself if it has its own.
         login: String,
-        /// Why.
+        /// Reason.
         reason: String,
         /// Whether the server was reached and said no.
         refused: bool,

@@ -13,11 +13,11 @@ use crate::text::{quoted, shell_quoted, shown};
 /// Process that holds the lock of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLockHolder {
-    /// Its pid.
+    /// Pid.
     pub pid: i32,
-    /// What it runs: the program and the words before its first value.
+    /// Command: the program and the words before its first value.
     pub command: Option<String>,
-    /// How long it has been running.
+    /// Time since its start.
     pub running: Option<Duration>,
     /// Whether it is stopped (SIGSTOP, Ctrl-Z), so that it releases nothing.
     pub is_stopped: bool,
@@ -45,21 +45,21 @@ pub enum FileError {
     /// A syntax error.
     #[error("{place}: {message}")]
     Syntax {
-        /// Where.
+        /// Location.
         place: Box<FileLocation>,
-        /// What the parser says.
+        /// Parser's message.
         message: String,
     },
     /// A value of the wrong type.
     #[error("{place}: {} must be {expected}, not {found}", quoted(key))]
     Value {
-        /// Where.
+        /// Location.
         place: Box<FileLocation>,
         /// The key.
         key: String,
-        /// What would fit.
+        /// Expected form.
         expected: String,
-        /// What is there.
+        /// Found value.
         found: String,
     },
     /// A file over the limit.
@@ -67,7 +67,7 @@ pub enum FileError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Size.
         size: u64,
         /// The limit.
         limit: u64,
@@ -77,15 +77,15 @@ pub enum FileError {
     NotUtf8 {
         /// The file.
         path: PathBuf,
-        /// Where the first bad byte is.
+        /// Offset of the first invalid byte.
         offset: usize,
     },
-    /// Something else where a file should be.
+    /// Not a regular file.
     #[error("{} is {found}, not a file", shown(path.display()))]
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What is there.
+        /// Found value.
         found: &'static str,
     },
     /// A file that a person named and that is not there.
@@ -97,11 +97,11 @@ pub enum FileError {
     /// The system refused.
     #[error("cannot {action} {}: {}", shown(path.display()), io_reason(source))]
     Io {
-        /// What was attempted: "read", "write".
+        /// Attempted action: "read", "write".
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
     /// The lock is held by another.
@@ -112,11 +112,11 @@ pub enum FileError {
         crate::duration::short(*waited)
     )]
     Locked {
-        /// What is locked.
+        /// Locked path.
         path: PathBuf,
-        /// By whom, if known.
+        /// Holder, if known.
         holder: Option<FileLockHolder>,
-        /// How long this process waited.
+        /// Time that this process waited.
         waited: Duration,
     },
     /// Someone else was quicker.
@@ -124,7 +124,7 @@ pub enum FileError {
     ConcurrentChange {
         /// The file.
         path: PathBuf,
-        /// Where this side's version is kept.
+        /// Copy of this side's version.
         kept: Option<PathBuf>,
     },
     /// A file that other users can change or replace.
@@ -136,7 +136,7 @@ pub enum FileError {
     WritableByOthers {
         /// The file or directory.
         path: PathBuf,
-        /// Its mode.
+        /// Mode.
         mode: u32,
         /// Whether it is the directory that the file is in.
         is_dir: bool,
@@ -150,7 +150,7 @@ pub enum FileError {
     OwnedByAnother {
         /// The file or directory.
         path: PathBuf,
-        /// Its owner.
+        /// Owner.
         uid: u32,
         /// Whether it is the directory that the file is in.
         is_dir: bool,
@@ -167,7 +167,7 @@ pub enum FileError {
     UnmarkedState {
         /// The file or directory.
         path: PathBuf,
-        /// Its mode.
+        /// Mode.
         mode: u32,
         /// Whether it is a directory.
         is_dir: bool,

@@ -13,7 +13,7 @@ pub enum GuardError {
     NotExplicit {
         /// The context.
         name: String,
-        /// Where its selection came from.
+        /// Origin of the selection.
         origin: String,
     },
     /// Guard `approval`.

@@ -16,7 +16,7 @@ pub enum HistoryError {
     UndoRefused {
         /// The operation.
         id: i64,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
     /// A change that was made and could not be recorded afterwards.
@@ -24,9 +24,9 @@ pub enum HistoryError {
     NotRecorded {
         /// The command.
         command: String,
-        /// What it changed.
+        /// Subject of the change.
         subject: String,
-        /// Why it was not recorded.
+        /// Cause.
         source: Box<Error>,
     },
 }

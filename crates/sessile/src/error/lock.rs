@@ -20,14 +20,14 @@ pub enum LockError {
     Held {
         /// The lock.
         name: String,
-        /// By whom.
+        /// Holder.
         holder: Option<String>,
         /// Whether the holder works in the session of the waiter, or started the waiter.
         is_own: bool,
         /// How long this process waited.
         waited: Duration,
     },
-    /// Nobody has it.
+    /// Lock that is not held.
     #[error("nobody has a lock named {}", quoted(.0))]
     NotFound(String),
     /// No longer held.

@@ -17,7 +17,7 @@ pub struct UnsafeFile {
     pub reason: UnsafeReason,
 }
 
-/// Why a file of a project is not used.
+/// Reason why a project file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsafeReason {
     /// A link on its path leads out of the project, or to nothing.

@@ -11,12 +11,12 @@ use crate::code::Code;
 use crate::error::{Diagnostic, ErrorDetails, FileLocation};
 use crate::text::{shown, shown_lines};
 
-/// What is told about a failure. The exit status that goes with it is [`Code::exit`].
+/// Report of a failure. Its exit status is [`Code::exit`].
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The stable code.
     pub code: Code,
-    /// What went wrong, and where.
+    /// Problem and its location.
     pub message: String,
     /// The next step, in words.
     pub hint: Option<String>,
@@ -24,7 +24,7 @@ pub struct Report {
     pub fix_command: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
-    /// How long to wait before the same call is worth another try.
+    /// Time to wait before a retry.
     pub retry_after: Option<Duration>,
     /// The line of a file that the message is about.
     pub location: Option<FileLocation>,
@@ -37,7 +37,7 @@ pub struct Report {
 pub struct ReportBody {
     /// Stable code.
     pub code: String,
-    /// What went wrong, and where.
+    /// Problem and its location.
     pub message: String,
     /// Exit status that goes with the code.
     pub exit_code: u8,

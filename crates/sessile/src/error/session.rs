@@ -17,11 +17,11 @@ pub enum SessionError {
     /// A session that can no longer be used.
     #[error("session {} {}", quoted(session), if *ended { "was ended" } else { "has expired" })]
     Expired {
-        /// Its name or id.
+        /// Name or id.
         session: String,
         /// Whether it was ended rather than expired.
         ended: bool,
-        /// Its name, for the command that starts another.
+        /// Name, for the command that starts another.
         name: Option<String>,
         /// The context it was pinned to.
         context: Option<String>,
@@ -47,7 +47,7 @@ pub enum SessionError {
         session: String,
         /// The context it has.
         pinned: Option<String>,
-        /// The one that was asked for.
+        /// Requested id or name.
         asked: String,
     },
     /// Not stopped.
@@ -55,7 +55,7 @@ pub enum SessionError {
     StopFailed {
         /// The session.
         session: String,
-        /// What is left.
+        /// Processes that still run.
         left: Vec<i32>,
     },
     /// Someone else was quicker.
@@ -67,17 +67,17 @@ pub enum SessionError {
     RevisionConflict {
         /// The key.
         key: String,
-        /// What was expected.
+        /// Expected revision.
         expected: i64,
-        /// What is there.
+        /// Found value.
         found: Option<i64>,
     },
     /// Refused in a session.
     #[error("{what} is refused inside a session")]
     RefusedInside {
-        /// What was asked.
+        /// Requested action.
         what: String,
-        /// Why, and what to do instead.
+        /// Reason and alternative.
         instead: &'static str,
     },
     /// A room that may be another's.
@@ -85,7 +85,7 @@ pub enum SessionError {
     UnsafeRoom {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         reason: &'static str,
     },
     /// A room whose plan names a directory of another user, or of another `HOME`.

@@ -15,7 +15,7 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's message.
         detail: String,
     },
     /// A copy that cannot be restored.
@@ -23,7 +23,7 @@ pub enum StoreError {
     NotACopy {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         detail: String,
     },
     /// The database failed.
@@ -31,7 +31,7 @@ pub enum StoreError {
     Failed {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's message.
         detail: String,
     },
     /// The database is from the future.
@@ -42,7 +42,7 @@ pub enum StoreError {
     TooNew {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version.
         found: i64,
         /// The newest version known here.
         known: i64,

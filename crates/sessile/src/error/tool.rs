@@ -25,7 +25,7 @@ pub enum ToolError {
         path: PathBuf,
         /// The line.
         line: usize,
-        /// What the parser says.
+        /// Parser's message.
         message: String,
     },
     /// Too much to copy.
@@ -33,7 +33,7 @@ pub enum ToolError {
     StateTooLarge {
         /// The tool.
         tool: String,
-        /// Where it is.
+        /// Path.
         path: PathBuf,
     },
     /// A binding that means nothing.
@@ -43,7 +43,7 @@ pub enum ToolError {
         context: String,
         /// The key in it.
         key: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
     /// A binding to something that is not there.

@@ -16,11 +16,11 @@ pub enum UsageError {
     /// A name that may not be one.
     #[error("{} is not a valid {what} name: {reason}", quoted(name))]
     InvalidName {
-        /// What the name is for.
+        /// Kind of the name.
         what: &'static str,
         /// The name given.
         name: String,
-        /// Why it was refused.
+        /// Reason of the refusal.
         reason: std::borrow::Cow<'static, str>,
     },
     /// A value that does not fit.
@@ -30,13 +30,13 @@ pub enum UsageError {
         place: String,
         /// The value given.
         value: String,
-        /// What would fit.
+        /// Expected form.
         expected: String,
     },
     /// A change without a scope.
     #[error("{what}: choose a scope")]
     ScopeRequired {
-        /// What was asked.
+        /// Requested action.
         what: String,
         /// The flags that would say it.
         flags: &'static str,
@@ -44,15 +44,15 @@ pub enum UsageError {
     /// A yes is needed and nobody is there.
     #[error("{what}: this needs a confirmation, and nobody can be asked")]
     ConfirmationRequired {
-        /// What would be done, with what it affects.
+        /// Action to confirm, with the affected objects.
         what: String,
     },
     /// A person is needed.
     #[error("{what} needs a person at a terminal")]
     TerminalRequired {
-        /// What was asked.
+        /// Requested action.
         what: String,
-        /// What to do instead.
+        /// Alternative.
         instead: String,
     },
     /// The terminal has a selection that a call which is not interactive may not use.
@@ -64,21 +64,21 @@ pub enum UsageError {
         flag: String,
         /// The terminal's device.
         device: PathBuf,
-        /// Why the call is not interactive.
+        /// Reason why the call is not interactive.
         reason: &'static str,
     },
     /// A time namespace shifts the clock since boot.
     #[error("{what} is refused in a time namespace that shifts the clock since boot")]
     ShiftedClock {
-        /// What was asked.
+        /// Requested action.
         what: String,
     },
     /// A secret outside the vault.
     #[error("{place}: a secret does not belong here")]
     SecretRefused {
-        /// Where it was found.
+        /// Location of the finding.
         place: String,
-        /// What to do instead.
+        /// Alternative.
         instead: &'static str,
     },
 }

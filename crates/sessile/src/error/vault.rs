@@ -15,7 +15,7 @@ pub enum VaultError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was noticed.
+        /// Noticed damage.
         reason: String,
     },
     /// A vault of a newer version.
@@ -23,7 +23,7 @@ pub enum VaultError {
     TooNew {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version.
         found: u64,
         /// The newest that is known.
         known: u64,
@@ -33,7 +33,7 @@ pub enum VaultError {
     WrongKey {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// Attempted action.
         what: String,
     },
     /// No key for a vault that is there.
@@ -41,7 +41,7 @@ pub enum VaultError {
     KeyMissing {
         /// The file.
         path: PathBuf,
-        /// Where the key was looked for.
+        /// Expected key file.
         key: PathBuf,
     },
     /// A vault that needs its passphrase.
@@ -61,7 +61,7 @@ pub enum VaultError {
     HelperFailed {
         /// The program.
         helper: String,
-        /// What happened.
+        /// Failure.
         reason: String,
     },
     /// A file with a secret that others can read.
@@ -74,7 +74,7 @@ pub enum VaultError {
     KeyFileExposed {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// Mode.
         mode: u32,
     },
     /// A key file with something else in it.
@@ -86,7 +86,7 @@ pub enum VaultError {
     /// No keychain to talk to.
     #[error("the keychain cannot be reached: {}", shown(reason))]
     KeychainUnreachable {
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A keychain that its user must open.
@@ -95,7 +95,7 @@ pub enum VaultError {
     /// A keychain that refused.
     #[error("the keychain refused: {}", shown(reason))]
     KeychainRefused {
-        /// What it said.
+        /// Backend's message.
         reason: String,
     },
 }

@@ -18,23 +18,23 @@ use crate::error::{Error, FileError, FileLockHolder, Result};
 /// How long a lock is waited for in silence.
 pub(crate) const SILENCE: Duration = Duration::from_millis(300);
 
-/// How often a lock is tried where the system refuses a thread that would wait for it.
+/// Poll interval where no thread can be started to wait for a lock.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How many time-outs a lock that changes hands is waited for.
+/// Number of timeouts after which a wait ends even if the lock changes hands.
 const MOST_TURNS: u32 = 12;
 
 /// The longest wait: SQLite counts milliseconds in 32 bits.
 const LONGEST: Duration = Duration::from_hours(24 * 24);
 
-/// What is told to the user while a lock is waited for.
+/// Wait for a lock, reported to the user.
 #[derive(Clone, Debug)]
 pub struct LockWait<'a> {
-    /// What is locked.
+    /// Locked path.
     pub path: &'a Path,
-    /// By whom, if the system tells.
+    /// Holder, if the kernel tells.
     pub holder: Option<FileLockHolder>,
-    /// How much longer this process will wait.
+    /// Remaining wait.
     pub remaining: Duration,
     /// Place in the queue of a named lock, and its holder.
     pub line: Option<LinePosition>,
@@ -51,7 +51,7 @@ pub struct LinePosition {
     pub holder: Option<String>,
 }
 
-/// How locks are taken: how long to wait, and whom to tell.
+/// Policy of lock waits: timeout and notification.
 #[derive(Clone)]
 pub struct Locker {
     timeout: Duration,
@@ -70,7 +70,7 @@ impl Locker {
         Locker { timeout, on_wait: Rc::new(|_| ()) }
     }
 
-    /// Tells this function when a wait is no longer short.
+    /// Sets the function that is called once a wait is long.
     #[must_use]
     pub fn on_wait(mut self, tell: Rc<dyn Fn(&LockWait<'_>)>) -> Self {
         self.on_wait = tell;
@@ -84,7 +84,7 @@ impl Locker {
         self
     }
 
-    /// How long it waits for one holder.
+    /// Timeout per holder.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -120,6 +120,7 @@ impl Locker {
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }
         let begun = Instant::now();
+        // `/proc/locks` names locks by device and inode.
         let inode = file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
         let holder = || inode.and_then(|(dev, ino)| find_holder(dev, ino));
         let held = || {
@@ -129,6 +130,7 @@ impl Locker {
                 waited: begun.elapsed(),
             })
         };
+        // A zero timeout is a single try: no thread, no queue.
         if self.timeout.is_zero() {
             return Err(held());
         }
@@ -167,6 +169,7 @@ impl KernelQueue {
         let shared = Arc::new(Mutex::new(Some(file)));
         let theirs = Arc::clone(&shared);
         let take = |place: &Mutex<Option<File>>| place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The thread only blocks in `flock`. A small stack lets it start under a tight memory limit.
         let started = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
             if let Some(file) = take(&theirs) {
                 let _ = sender.send(file.lock().map(|()| file));
@@ -185,6 +188,7 @@ impl KernelQueue {
                 return match receiver.recv_timeout(time) {
                     Ok(locked) => locked.map(Some),
                     Err(RecvTimeoutError::Timeout) => Ok(None),
+                    // The thread ended without a result, which only a panic can cause.
                     Err(RecvTimeoutError::Disconnected) => Err(std::io::ErrorKind::Interrupted.into()),
                 };
             }
@@ -209,7 +213,7 @@ pub(crate) struct Wait<'a> {
     locker: &'a Locker,
     path: &'a Path,
     begun: Instant,
-    /// Since when the holder is the same.
+    /// Start of the current holder's time.
     since: Instant,
     seen: Option<FileLockHolder>,
     is_told: bool,
@@ -221,17 +225,17 @@ impl<'a> Wait<'a> {
         Wait { locker, path, begun, since: begun, seen: None, is_told: false }
     }
 
-    /// How long this holder is still waited for.
+    /// Remaining wait for this holder.
     pub(crate) fn left(&self) -> Duration {
         self.locker.timeout.saturating_sub(self.since.elapsed())
     }
 
-    /// How long the wait has lasted.
+    /// Duration of the wait.
     pub(crate) fn waited(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Whether to wait on, with the holder as it is now. The user is told once.
+    /// Whether to keep waiting for the current holder. Notifies the user once.
     pub(crate) fn goes_on(&mut self, now: Option<FileLockHolder>) -> bool {
         // Between two holders there is none for a moment; that is no sign of anything.
         if now.is_some() && now.as_ref().map(|now| now.pid) != self.seen.as_ref().map(|seen| seen.pid) {

@@ -31,6 +31,7 @@ pub struct LockedDir {
 impl LockedDir {
     /// Locks a directory, and makes it first if it is not there.
     pub fn lock(locker: &Locker, dir: &Path, mode: u32) -> Result<Self> {
+        // A directory that does not exist cannot be locked.
         let is_marked = make_dirs(dir, mode)?;
         let handle = File::open(dir).map_err(|error| Error::io("open", dir, error))?;
         Ok(LockedDir { is_marked, ..Self::of_handle(locker, dir.to_owned(), handle)? })
@@ -63,7 +64,7 @@ impl LockedDir {
         self.is_marked
     }
 
-    /// The text of a file in it, if there is one. A link is not followed.
+    /// Text of a file in the directory, if it exists. A link is not followed.
     pub fn read(&self, name: &Path) -> Result<Option<String>> {
         let path = self.path.join(name);
         // Without O_NONBLOCK, opening a pipe would wait for a writer.
@@ -85,7 +86,7 @@ impl LockedDir {
         self.put(name, text, mode, true)
     }
 
-    /// The same for what is of no use after a crash: it does not wait for the disk.
+    /// Replaces a file that is useless after a crash, without syncing it.
     pub fn replace_for_now(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
         self.put(name, text, mode, false)
     }
@@ -98,6 +99,7 @@ impl LockedDir {
         self.remove_temporary()?;
         let written = (|| {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            // Group and others get access only after the content is complete, with the `fchmod` below.
             let first = Mode::from_raw_mode((mode & 0o600) as RawMode);
             let mut file = File::from(openat(&self.handle, TEMPORARY, flags, first)?);
             file.write_all(text.as_bytes())?;
@@ -110,10 +112,13 @@ impl LockedDir {
             }
             let new = if self.is_marked { mode | MARK } else { mode };
             let mode = old.as_ref().map_or(new as RawMode, |old| old.st_mode);
+            // After `fchown`, which clears mode bits, and explicit, because `open` applies the umask.
             fchmod(&file, Mode::from_raw_mode(mode))?;
             if durable {
                 file.sync_all()?;
             }
+            // Only after the sync: a rename that reaches the disk before the data would leave an empty file after a
+            // crash.
             renameat(&self.handle, TEMPORARY, &self.handle, name)?;
             Ok(())
         })();
@@ -121,6 +126,7 @@ impl LockedDir {
             let _ = unlinkat(&self.handle, TEMPORARY, AtFlags::empty());
             return Err(fail(error));
         }
+        // The rename itself is durable once the directory is.
         if durable { self.sync() } else { Ok(()) }
     }
 
@@ -140,7 +146,7 @@ impl LockedDir {
         self.sync()
     }
 
-    /// What stands in the place of a file, if it is a regular one.
+    /// Metadata of a regular file; fails for anything else.
     fn require_file(&self, name: &Path) -> Result<Option<Stat>> {
         let Ok(found) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(None) };
         require_file_type(&self.path.join(name), FileType::from_raw_mode(found.st_mode))?;
@@ -176,7 +182,7 @@ pub(crate) fn put_in_place(path: &Path, content: &[u8], old: &std::fs::Metadata)
     std::fs::rename(&temporary, path)
 }
 
-/// Makes a directory and those above it, durably. What exists already is left as it is. A directory in a marked one is marked.
+/// Creates a directory and its parents, durably. Existing ones stay unchanged. A directory in a marked one is marked.
 pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
     make_dirs(dir, mode).map(drop)
 }
@@ -198,6 +204,7 @@ fn make_dirs(dir: &Path, mode: u32) -> Result<bool> {
         Err(error) => return Err(Error::io("make directory", dir, error)),
     }
     let parent = parent.unwrap_or(Path::new("."));
+    // A new directory is durable once its parent is.
     let synced = File::open(parent).and_then(|handle| handle.sync_all());
     synced.map(|()| is_marked).map_err(|error| Error::io("sync", parent, error))
 }

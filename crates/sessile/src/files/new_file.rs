@@ -17,7 +17,7 @@ use sessile_wire::hex::hex;
 /// The beginning of every temporary name, which 16 hexadecimal digits follow.
 const PREFIX: &str = ".sessile-tmp-";
 const DIGITS: usize = 16;
-/// What SQLite appends to a database's name for the files that it keeps beside it.
+/// Suffixes of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 4] = ["", "-journal", "-wal", "-shm"];
 const TRIES: usize = 100;
 

@@ -12,7 +12,7 @@ use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, symlinkat, unlinkat};
 
-/// How deep a tree is removed; what is deeper stays.
+/// Depth limit of removal.
 const DEEPEST: usize = 200;
 
 /// An open directory.

@@ -20,7 +20,7 @@ const OTHERS_READ: u32 = 0o004;
 /// In a directory with this bit nobody replaces a file that belongs to another user.
 const STICKY: u32 = 0o1000;
 
-/// How many links are followed, as Linux does.
+/// Limit of symbolic links, as in Linux.
 const MOST_LINKS: usize = 40;
 
 /// Files that SQLite has beside a database.
@@ -35,7 +35,7 @@ pub fn check_trusted(path: &Path) -> Result<bool> {
     resolve(path).map(|(_, can_others_read)| can_others_read)
 }
 
-/// The same of a database and the files that SQLite has beside it.
+/// Checks a database and the files that SQLite keeps beside it.
 pub fn check_trusted_database(path: &Path) -> Result<()> {
     let (path, _) = resolve(path)?;
     for ending in BESIDE_A_DATABASE {
@@ -160,7 +160,7 @@ fn can_others_write(mode: u32, is_other_group: bool, is_dir: bool) -> bool {
     mode & writers != 0 && !(is_dir && mode & STICKY != 0)
 }
 
-/// What a path leads to.
+/// Metadata of a path, following links.
 fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match path.metadata() {
         Ok(found) => Ok(Some(found)),

@@ -33,7 +33,7 @@ pub(crate) struct ProjectDir<'a> {
     uid: u32,
 }
 
-/// What an attempt to open something without following a link found.
+/// Result of opening a path without following links.
 enum Found {
     Open(OwnedFd),
     Missing,
@@ -41,7 +41,7 @@ enum Found {
 }
 
 impl<'a> ProjectDir<'a> {
-    /// Everything below a root, for a user.
+    /// Directory of a project, for a user.
     pub(crate) fn new(root: &'a Path, uid: u32) -> Self {
         ProjectDir { root, uid }
     }
@@ -126,7 +126,7 @@ impl<'a> ProjectDir<'a> {
         Ok(dir)
     }
 
-    /// Opens something; the owner of what is opened is for the caller to check.
+    /// Opens a path; the caller checks the owner.
     fn open(&self, relative: &Path, flags: OFlags) -> Result<Option<OwnedFd>> {
         match self.open_without_links(self.root, relative, flags)? {
             Found::Open(opened) => Ok(Some(opened)),

@@ -12,7 +12,7 @@ use crate::error::{Error, FileError, Result};
 /// The largest file that is read as settings or as a context.
 pub const LIMIT: u64 = 1024 * 1024;
 
-/// The text of a file, or `None` if there is no such file.
+/// Text of a file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<String>> {
     read_up_to(path, LIMIT)
 }
@@ -86,7 +86,7 @@ pub(crate) fn require_file(path: &Path, metadata: &Metadata) -> Result<()> {
     )
 }
 
-/// The same for what was looked at through its directory.
+/// Check of a file type that was read through its directory.
 pub(super) fn require_file_type(path: &Path, kind: FileType) -> Result<()> {
     let found = match kind {
         FileType::RegularFile => return Ok(()),

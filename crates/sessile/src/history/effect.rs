@@ -19,12 +19,12 @@ use crate::store::{EntryKind, EntryPlace, PointerKey, PointerKind, Scope};
 const BEFORE_IS_NULL: &str = "before_is_null";
 const AFTER_IS_NULL: &str = "after_is_null";
 
-/// What a pointer says.
+/// Value of a pointer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointerValue {
-    /// What it points to; nothing if a settings file says that.
+    /// Selected name; `None` if a settings file selects.
     pub value: Option<String>,
-    /// What it pointed to before.
+    /// Previously selected name.
     pub previous: Option<String>,
 }
 
@@ -39,9 +39,9 @@ pub enum Effect {
         path: PathBuf,
         /// The key.
         key: String,
-        /// What it was.
+        /// Value before.
         before: Option<Json>,
-        /// What it is.
+        /// Value after.
         after: Option<Json>,
         /// Whether the content comes from a project's file that was not trusted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -52,27 +52,27 @@ pub enum Effect {
         /// The file.
         #[serde(with = "crate::path_text")]
         path: PathBuf,
-        /// What it said.
+        /// Content before.
         before: Option<String>,
-        /// What it says.
+        /// Content after.
         after: Option<String>,
         /// Whether the content comes from a project's file that was not trusted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         untrusted: bool,
     },
-    /// What a scope has selected.
+    /// Selection of a scope.
     Pointer {
         /// `context` or `session`.
         target: PointerKind,
-        /// Where it holds.
+        /// Scope of the selection.
         scope: Scope,
         /// The terminal or directory.
         place: String,
         /// The account.
         account: String,
-        /// What it said.
+        /// Content before.
         before: Option<PointerValue>,
-        /// What it says.
+        /// Content after.
         after: Option<PointerValue>,
     },
     /// A session's setting or value.
@@ -83,18 +83,18 @@ pub enum Effect {
         entry: EntryKind,
         /// The key.
         key: String,
-        /// What it was.
+        /// Value before.
         before: Option<Json>,
-        /// What it is.
+        /// Value after.
         after: Option<Json>,
     },
     /// A session's name.
     SessionName {
         /// The session.
         session: String,
-        /// What it was.
+        /// Value before.
         before: Option<String>,
-        /// What it is.
+        /// Value after.
         after: Option<String>,
     },
     /// The contents of a project's file that are trusted.
@@ -103,12 +103,12 @@ pub enum Effect {
         path: String,
         /// The fingerprints that were trusted.
         before: Vec<String>,
-        /// Those that are.
+        /// Entries after.
         after: Vec<String>,
     },
-    /// Something that happened and cannot be taken back this way.
+    /// Event that undo cannot revert.
     Event {
-        /// Why it cannot be undone.
+        /// Reason why undo refuses.
         reason: String,
     },
 }
@@ -200,7 +200,7 @@ impl Effect {
         }
     }
 
-    /// What it is about, for people.
+    /// Subject, for people.
     pub(super) fn subject(&self) -> String {
         match self {
             Effect::Setting { path, key, .. } => format!("{key} in {}", path.display()),
@@ -367,7 +367,7 @@ pub(super) fn decode(text: &str) -> Vec<Effect> {
     effects.unwrap_or_default()
 }
 
-/// Serializes effects as they are stored.
+/// Serializes effects in their stored form.
 pub(super) fn serialize<S: Serializer>(
     effects: &[Effect],
     serializer: S,

@@ -1,4 +1,4 @@
-//! Operations as they are shown.
+//! Operations as views for output.
 
 use std::path::Path;
 
@@ -31,19 +31,19 @@ pub(crate) fn recorded_text(store: &Store, user: &str, path: &Path) -> Result<Op
 /// One change of state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operation {
-    /// Its number.
+    /// Number.
     pub id: i64,
-    /// When.
+    /// Time.
     pub at: String,
-    /// Who.
+    /// User.
     pub user: String,
-    /// In which session.
+    /// Session.
     pub session: Option<String>,
     /// On which terminal.
     pub terminal: Option<String>,
     /// By which command.
     pub command: String,
-    /// What it is about.
+    /// Subject.
     pub subject: String,
     /// `done`; `intent` while it is being made; `unknown` if its process died and nothing of it was recorded; `restored` if
     /// it was done and came with a backup.
@@ -54,13 +54,13 @@ pub struct Operation {
     pub undone_by: Option<i64>,
     /// Whether it can be undone at all.
     pub undoable: bool,
-    /// What it changed.
+    /// Effects.
     #[serde(serialize_with = "crate::history::effect::serialize")]
     pub effects: Vec<Effect>,
 }
 
 impl Operation {
-    /// Effects as they are stored: JSON, with a mark where a side is null.
+    /// Effects in their stored form: JSON, with a mark where a side is null.
     pub fn stored_effects(&self) -> impl Iterator<Item = serde_json::Value> {
         self.effects.iter().map(marked)
     }

@@ -92,10 +92,10 @@ fn mark_untrusted(state: &State, effects: &mut [Effect]) -> Result<()> {
     Ok(())
 }
 
-/// How often a change is tried again when another process was quicker.
+/// Attempts of a change that other processes overtake.
 const TRIES: usize = 50;
 
-/// Makes a change, and looks and makes it anew while another process was quicker.
+/// Retries a change while other processes overtake it.
 pub(crate) fn unless_overtaken<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..TRIES {
         match attempt() {
@@ -152,8 +152,8 @@ pub(crate) fn row(
     }
 }
 
-/// Brings the intents of processes that died to an end: what was done whole is done, anything less is taken back.
-/// Whoever is about to change something calls it before it looks at what there is.
+/// Settles the intents of dead processes: complete changes are confirmed, partial ones are rolled back.
+/// Every change calls it before it reads the current state.
 pub fn settle(state: &State) -> Result<()> {
     let open = state.fresh_store()?.map(|store| store.open_operations()).transpose()?.unwrap_or_default();
     let is_dead = |operation: &OperationRow| {
@@ -204,7 +204,7 @@ pub fn settle(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Settles what a process that died left half done, if there is any sign of it. Every call begins with this, so that
+/// Settles the intents of dead processes if a marker exists. Every call begins with this, so that
 /// nobody sees a half; without a sign it costs a look at one directory. Returns whether there was a sign: what the
 /// state has read until then may be that half, and it has to be opened again.
 pub fn settle_if_marked(state: &State) -> Result<bool> {

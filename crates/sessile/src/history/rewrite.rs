@@ -84,7 +84,7 @@ pub(crate) fn replace_text(
     })
 }
 
-/// How a rewritten file of a project comes by its trust.
+/// Trust of a rewritten project file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustRule {
     /// The command made the content: trusted if the replaced text was trusted, asked for nothing, or did not exist.
@@ -175,7 +175,7 @@ fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Opti
     node.map(|node| definition.read(node, key, document)).transpose()
 }
 
-/// Puts a new text into a file that still says what was seen, and records it.
+/// Replaces the text of a file that is unchanged since it was read, and records that.
 pub fn change_text(state: &State, command: &str, path: &Path, old: Option<&str>, new: &str) -> Result<()> {
     settle(state)?;
     let effect = Effect::Text {

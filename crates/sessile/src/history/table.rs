@@ -8,9 +8,9 @@
 pub enum Undo {
     /// Yes; what undoing it does.
     Yes(&'static str),
-    /// It is recorded and cannot be; why, and what to do instead.
+    /// Recorded, and cannot be undone: reason and alternative.
     No(&'static str),
-    /// It is not an operation; why.
+    /// Not recorded: reason.
     NotRecorded(&'static str),
 }
 

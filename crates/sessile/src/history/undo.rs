@@ -10,7 +10,7 @@ use crate::store::{OperationFilter, Scope};
 use crate::terminal::Terminal;
 use crate::text::shown;
 
-/// How far back the last operation that can be undone is looked for.
+/// Number of operations searched for one that can be undone.
 const LOOK_BACK: usize = 200;
 
 /// Undoes an operation: the one with this number, else the last one of this session or terminal. Returns what was
@@ -82,7 +82,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
     Ok((target, done))
 }
 
-/// A terminal's selection is changed back only by an interactive call on that terminal, as it is changed.
+/// Refuses to undo a terminal's selection except from an interactive call on that terminal.
 fn require_terminal(state: &State, target: &Operation) -> Result<()> {
     let here = state.call().selectable_terminal().map(Terminal::key);
     let elsewhere = |effect: &Effect| match effect {
@@ -101,7 +101,7 @@ fn require_terminal(state: &State, target: &Operation) -> Result<()> {
     Err(HistoryError::UndoRefused { id: target.id, reason }.into())
 }
 
-/// What has expired takes no work, and undoing is work.
+/// Refuses an undo in an expired session.
 fn require_live_sessions(state: &State, target: &Operation) -> Result<()> {
     for effect in &target.effects {
         if let Effect::Entry { session, .. } | Effect::SessionName { session, .. } = effect {
@@ -128,7 +128,7 @@ fn changed_later(state: &State, target: &Operation) -> Result<Option<(i64, Strin
     Ok(None)
 }
 
-/// What lies outside a session is not for those who work in it to change back, unless they changed it there.
+/// Refuses to undo changes outside the session, unless the session made them.
 fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<()> {
     let own = state.session()?.map(|current| current.session.id.to_string());
     let is_theirs = |effect: &Effect| !matches!(effect, Effect::Entry { session, .. } | Effect::SessionName { session, .. } if Some(session) == own.as_ref());

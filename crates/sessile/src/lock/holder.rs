@@ -1,4 +1,4 @@
-//! Who holds or waits for a lock.
+//! Holders and waiters of locks.
 
 use serde::{Deserialize, Serialize};
 use sessile_wire::lock_mode::LockMode;
@@ -6,7 +6,7 @@ use sessile_wire::lock_mode::LockMode;
 use crate::process::ProcessId;
 use crate::world::World;
 
-/// Whoever has a ticket.
+/// Process that has a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
     /// The OS user.
@@ -17,7 +17,7 @@ pub struct LockHolder {
     pub process: Option<ProcessId>,
     /// The session it works in.
     pub session: Option<String>,
-    /// What it does, in a few words; never an argument's value.
+    /// Purpose, in a few words; never an argument's value.
     pub purpose: String,
 }
 

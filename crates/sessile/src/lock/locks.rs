@@ -199,7 +199,7 @@ impl State {
         Locks::of(self, self.store_for_writing()?)
     }
 
-    /// The named locks, for reading; `None` if there is no state yet.
+    /// Named locks for reading; `None` without a store.
     pub fn locks_for_reading(&self) -> Result<Option<Locks>> {
         self.fresh_store()?.map(|store| Locks::of(self, store)).transpose()
     }

@@ -24,7 +24,7 @@ use crate::lock::{LockHolder, LockMode};
 use crate::store::{LeaseEnd, Store, TicketRow, TurnInLine};
 use crate::world::World;
 
-/// How often the end of a lease is looked for: nobody is told when one is given back.
+/// Poll interval for the end of a lease, because a release wakes nobody.
 const LEASE_POLL: Duration = Duration::from_millis(20);
 
 /// Queues of tickets below a state directory.
@@ -77,6 +77,7 @@ impl TicketQueue {
 
     /// Gives a ticket back; returns false if it had been taken away.
     pub(crate) fn give_back(&self, store: &mut Store, held: HeldTicket) -> Result<bool> {
+        // Row first: a row whose file is gone counts as a dead holder's.
         let dropped = store.drop_ticket(held.token)?;
         self.forget_file(held.token);
         drop(held);
@@ -98,7 +99,7 @@ impl TicketQueue {
         }
     }
 
-    /// Takes away what is left of a ticket whose row is gone, and lets the next one in.
+    /// Removes the file of a ticket whose row is gone, which wakes the next waiter.
     pub(crate) fn forget(&self, held: &HeldTicket) {
         self.forget_file(held.token);
     }
@@ -254,6 +255,7 @@ impl TicketQueue {
     }
 
     fn file(&self, token: i64) -> PathBuf {
+        // One file per token: a token is never reused, so a stale file cannot be mistaken for a new ticket.
         self.dir.join(token.to_string())
     }
 
@@ -293,6 +295,7 @@ fn blocks(before: &TicketRow, mode: LockMode) -> bool {
 fn lease_holds(ticket: &TicketRow, now: &Moment) -> bool {
     let same_boot = ticket.boot.as_deref() == Some(now.boot.as_str()) && !now.boot.is_empty();
     match (ticket.expires_ms, ticket.expires_boot_ms) {
+        // The boot clock cannot be set, so it decides within one boot; the wall clock decides across boots.
         (_, Some(end)) if same_boot => now.boot_ms < end,
         (Some(end), _) => now.wall_ms < end,
         _ => false,

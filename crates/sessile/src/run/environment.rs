@@ -19,7 +19,7 @@ use crate::settings::{Layer, Origin};
 use crate::state::State;
 use crate::tool::{IsolationScope, Level, ORIGINALS, Originals, Plan, Withheld, is_like, own_variables};
 
-/// What an environment begins with that is not the caller's.
+/// Variables of a minimal environment.
 const MINIMUM: &[&str] = &[
     "HOME",
     "USER",
@@ -104,7 +104,7 @@ pub struct VariableRequest {
     pub settings: Vec<(String, String, Origin)>,
     /// Variables that are kept although they would be taken away.
     pub keep: Vec<String>,
-    /// Variables that the caller replaces by itself.
+    /// Variables that the caller replaces.
     pub replaces: Vec<String>,
     /// Whether to begin with as good as nothing.
     pub clear: bool,
@@ -277,7 +277,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// What sets a variable that isolates or pins.
+    /// Tool that sets a variable for isolation or a binding.
     fn led_by(&self, name: &str) -> Option<&str> {
         let change = self.all.get(name).filter(|change| change.isolates && change.value.is_some());
         change.map(|change| change.origin.as_str())
@@ -289,7 +289,7 @@ impl Changes {
         self.all.insert(name.to_owned(), change);
     }
 
-    /// Takes away what is there and like one of these.
+    /// Removes variables that match one of these patterns.
     fn clear(&mut self, world: &crate::world::World, patterns: &[String], keep: &[String], origin: &str) {
         if patterns.is_empty() {
             return;

@@ -37,7 +37,7 @@ pub struct RunSession<'a> {
     is_started: bool,
 }
 
-/// State as it is in the session.
+/// State resolved in the session.
 enum SessionState<'a> {
     /// Of a session that was started for the command.
     Own(Box<State>),
@@ -113,7 +113,7 @@ impl<'a> RunSession<'a> {
         })
     }
 
-    /// State as it is in the session.
+    /// State resolved in the session.
     pub fn state(&self) -> &State {
         match &self.state {
             SessionState::Own(state) => state,

@@ -19,7 +19,7 @@ pub struct SessionEntry {
     pub key: String,
     /// The value.
     pub value: Value,
-    /// How often it was changed; it never goes back.
+    /// Revision, which never decreases.
     pub revision: i64,
 }
 
@@ -36,7 +36,7 @@ impl From<EntryRow> for SessionEntry {
 /// A change that was made.
 #[derive(Clone, Debug)]
 pub struct EntryUpdate {
-    /// What stood there before.
+    /// Previous entry.
     pub old: Option<SessionEntry>,
     /// The new revision; none after a removal.
     pub revision: Option<i64>,

@@ -1,4 +1,4 @@
-//! Whether a session lives: not ended, not older than its longest life, and busy or used lately.
+//! Lifecycle of a session: live while it is not ended, younger than its limit, and busy or used lately.
 //!
 //! Within one start of the machine its own clock counts, which neither jumps nor is set back and which goes on
 //! during suspension; across starts the wall clock has to do.
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::clock::Moment;
 
-/// Where a session stands in its life.
+/// Lifecycle state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
-    /// It can be used.
+    /// Usable.
     Live,
-    /// It lay idle too long or is too old.
+    /// Idle for too long, or too old.
     Expired,
-    /// It was stopped.
+    /// Stopped.
     Ended,
 }
 
 impl Lifecycle {
-    /// Its word.
+    /// Word.
     pub fn as_str(self) -> &'static str {
         match self {
             Lifecycle::Live => "live",
@@ -30,21 +30,21 @@ impl Lifecycle {
     }
 }
 
-/// The moments that decide.
+/// Times that decide the lifecycle state.
 #[derive(Clone, Debug)]
 pub struct Times {
-    /// When it was started.
+    /// Start.
     pub started: Moment,
-    /// When it was last used.
+    /// Last use.
     pub used: Moment,
-    /// How long it may lie idle.
+    /// Idle limit, in milliseconds.
     pub idle_ms: i64,
-    /// How long it may live.
+    /// Lifetime limit, in milliseconds.
     pub max_ms: i64,
 }
 
 impl Times {
-    /// Where it stands; `busy` says that something runs in it, and then it does not lie idle, and is not aged by the
+    /// Lifecycle state; with `busy` a process runs in the session, which then is not idle, and is not aged by the
     /// machine's sleep. Past its longest life it takes no new work; what runs in it is not cut off.
     pub fn life(&self, now: &Moment, busy: bool) -> Lifecycle {
         let age = if busy { now.awake_since(&self.started) } else { now.since(&self.started) };

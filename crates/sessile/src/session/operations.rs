@@ -63,7 +63,7 @@ impl State {
         Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
     }
 
-    /// The user's sessions, to be looked at; none if there is no store yet.
+    /// The user's sessions for reading; `None` without a store.
     pub fn sessions_to_look_at(&self) -> Result<Option<Sessions>> {
         let Some(store) = self.fresh_store()? else { return Ok(None) };
         Ok(Some(Sessions::of(
@@ -83,7 +83,7 @@ impl State {
         Ok((sessions, session))
     }
 
-    /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
+    /// Session of this call. The error names the flag if none is selected; an unusable session is an error too.
     pub fn require_session(&self, what: &str) -> Result<Rc<Session>> {
         let current = self.session()?.ok_or_else(|| SessionError::Required(what.to_owned()))?;
         (*current.session).clone().require_live(self.world())?;
@@ -242,8 +242,7 @@ impl State {
         })
     }
 
-    /// What every writing call does beside its own work: withdraws the targets of lapsed approvals, and ends what has expired, a
-    /// few at a time.
+    /// Housekeeping of every writing call: withdraws the targets of lapsed approvals, and ends a few expired sessions.
     pub fn tidy(&self) -> Result<()> {
         const A_FEW: usize = 8;
         if *self.source() == ConfigSource::Nothing {

@@ -1,11 +1,11 @@
-//! Who a session belongs to.
+//! Owners of sessions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::process::ProcessId;
 use crate::world::World;
 
-/// Whoever started a session.
+/// Owner of a session: the process that started it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The OS user.
@@ -16,12 +16,12 @@ pub struct Owner {
     pub terminal: Option<String>,
     /// The process that asked for it, if not on a terminal.
     pub process: Option<ProcessId>,
-    /// What the agent calls itself.
+    /// Name that the agent gives itself.
     pub agent: Option<String>,
 }
 
 impl Owner {
-    /// Whoever is behind this call.
+    /// Owner of this call.
     pub fn of(world: &World, agent: Option<String>) -> Self {
         let terminal = world.terminal().map(|terminal| terminal.device.display().to_string());
         let parent = || rustix::process::getppid().and_then(|pid| ProcessId::of(pid.as_raw_nonzero().get()));

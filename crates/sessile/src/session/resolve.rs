@@ -28,7 +28,7 @@ pub struct CurrentSession {
 /// A session that a call names and is to start.
 #[derive(Clone, Debug)]
 pub struct PendingSession {
-    /// Its name.
+    /// Name.
     pub name: SessionName,
     /// The context of the last session of that name, which the new one is pinned to as well.
     pub context: Option<String>,

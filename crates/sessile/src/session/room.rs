@@ -42,7 +42,7 @@ pub struct Room {
     dir: PathBuf,
 }
 
-/// Something that runs in a session.
+/// Process that runs in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningProcess {
     /// The process.
@@ -90,6 +90,7 @@ impl Room {
     /// Makes it, with the mark of a first use. Returns its lock, held for the caller.
     pub fn create(&self, world: &World) -> Result<File> {
         let path = self.lock_path();
+        // `session gc` in another process may remove a room that is not locked yet.
         for _ in 0..10 {
             create_dir(&self.dir, 0o700)?;
             self.check_rooms()?;
@@ -134,11 +135,12 @@ impl Room {
             .custom_flags(NO_FOLLOW)
             .open(&path)
             .map_err(|error| Error::io("write", &path, error))?;
+        // Fixed width: a later mark overwrites an earlier one completely, without truncating the file.
         let mark = format!("{wall_ms:020} {boot_ms:020} {boot}\n");
         file.write_all(mark.as_bytes()).map_err(|error| Error::io("write", path, error))
     }
 
-    /// When it was last used.
+    /// Time of the last use.
     pub fn last_use(&self) -> Option<Moment> {
         let mut text = String::with_capacity(256);
         self.open_lock().ok()?.take(200).read_to_string(&mut text).ok()?;
@@ -197,6 +199,7 @@ impl Room {
             // Held exclusively for a moment by someone who looks whether it is free, or for good by who removes it.
             Err(_) => lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?,
         }
+        // The lock may have been that of a room that was removed during the wait.
         if !self.lock_path().exists() {
             return Err(Error::io("enter", &self.dir, std::io::ErrorKind::NotFound.into()));
         }
@@ -211,6 +214,7 @@ impl Room {
         } else if running.process.pid % PRUNE_EVERY == 0 {
             self.prune();
         }
+        // One file per pid: no lock is needed, and a recycled pid overwrites the stale record.
         let record = dir.join(running.process.pid.to_string());
         let text = serde_json::to_string(running).unwrap_or_default();
         let write = |path: &Path| {
@@ -227,7 +231,7 @@ impl Room {
         Ok(Presence { lock: Some(lock), record, room: self.clone(), world: world.clone() })
     }
 
-    /// What runs in it: by its records, and where those are gone and it is busy all the same, what holds its lock.
+    /// Processes that run in the room: by its records, else the holders of its lock.
     pub fn running(&self) -> Vec<RunningProcess> {
         let mut running: Vec<RunningProcess> =
             self.records().into_iter().filter(|found| found.process.is_alive()).collect();
@@ -259,7 +263,7 @@ impl Room {
         Ok(())
     }
 
-    /// Removes the records of what has ended.
+    /// Removes the records of processes that have ended.
     #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
     fn prune(&self) {
         for entry in std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten() {
@@ -273,7 +277,7 @@ impl Room {
         }
     }
 
-    /// Every process that has the room's lock open: also children that outlived what was recorded.
+    /// Processes that have the room's lock open, including children that outlived the recorded ones.
     pub fn holders(&self) -> Vec<i32> {
         holders_of(&self.lock_path())
     }
@@ -301,6 +305,7 @@ impl Room {
 
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self, world: &World) -> Result<()> {
+        // New work is moved out first; if that fails, the room stays.
         crate::tool::salvage(&self.dir, world)?;
         sockets::remove(&self.dir);
         let removed = std::fs::remove_dir_all(&self.dir);
@@ -320,7 +325,7 @@ impl Room {
         }
     }
 
-    /// Removes what is left of one whose making or removal was cut short, and that has no lock therefore.
+    /// Removes the remains of a room whose creation or removal was interrupted.
     pub fn remove_remains(&self, world: &World) {
         const SURELY_OVER: std::time::Duration = std::time::Duration::from_secs(60);
         let age =

@@ -17,57 +17,57 @@ use crate::session::{Owner, SessionId, SessionName};
 use crate::store::{InitialContent, SessionRow, Store};
 use crate::world::World;
 
-/// What a session is started with.
+/// Parameters of a new session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// Its name.
+    /// Name.
     pub name: Option<SessionName>,
     /// The context it is pinned to; none is a choice too, and lasts.
     pub context: Option<ContextName>,
-    /// Who starts it.
+    /// Owner.
     pub owner: Owner,
     /// Labels to find it by.
     pub labels: BTreeMap<String, String>,
-    /// How long it may lie idle.
+    /// Idle limit, in milliseconds.
     pub idle: Duration,
-    /// How long it may live.
+    /// Lifetime limit, in milliseconds.
     pub max: Duration,
 }
 
 /// A session.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Its id.
+    /// Id.
     pub id: SessionId,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The context it is pinned to.
     pub context: Option<String>,
-    /// Who started it.
+    /// Owner.
     pub owner: Owner,
-    /// Its labels.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// How long it may lie idle.
+    /// Idle limit, in milliseconds.
     pub idle_ms: i64,
-    /// How long it may live.
+    /// Lifetime limit, in milliseconds.
     pub max_ms: i64,
-    /// When it was started.
+    /// Start.
     pub started: Moment,
-    /// When it was ended, and why.
+    /// Time and reason of the end.
     pub ended: Option<(i64, String)>,
     room: Room,
 }
 
-/// A session as it is now: with what only a look at its room tells.
+/// Current state of a session, including facts from its room.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionSnapshot {
-    /// Where it stands in its life.
+    /// Lifecycle state.
     pub state: Lifecycle,
-    /// How long it has lain idle.
+    /// Idle time, in milliseconds.
     pub idle_ms: i64,
-    /// When it expires if nobody uses it.
+    /// Expiry unless used before.
     pub expires_at: Option<String>,
-    /// What runs in it.
+    /// Running processes.
     pub running: Vec<RunningProcess>,
 }
 
@@ -99,12 +99,12 @@ impl Session {
         })
     }
 
-    /// Its room.
+    /// Room.
     pub fn room(&self) -> &Room {
         &self.room
     }
 
-    /// How people call it: its name, else its id.
+    /// Label for people: the name, else the id.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }
@@ -268,12 +268,12 @@ impl Sessions {
         Ok(session.name.clone())
     }
 
-    /// Forgets a session that has ended. Returns whether there was one.
+    /// Deletes a session that has ended. Returns whether it existed.
     pub fn forget(&mut self, session: &Session) -> Result<bool> {
         self.store.forget_session(&self.user, session.id.as_str())
     }
 
-    /// Ends what has expired and removes its rooms, at most `limit` of them. Returns the ids of those it ended.
+    /// Ends at most `limit` expired sessions and removes their rooms. Returns their ids.
     pub fn gc(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let now = Moment::now(&self.world);
         let mut ended = Vec::new();

@@ -1,4 +1,4 @@
-//! Stopping a session: what runs in it is told to end, then made to, and only then is it stopped.
+//! Stopping a session: its processes get SIGTERM, then SIGKILL, and then the session ends.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use crate::error::{Result, SessionError};
 use crate::process::ProcessId;
 use crate::session::{Room, Session, Sessions};
 
-/// How long a process has to end by itself.
+/// Grace period between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long one that was killed may take to be gone.
+/// Time that a killed process may take to disappear.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
 impl Sessions {

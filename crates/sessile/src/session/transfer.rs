@@ -15,7 +15,7 @@ use crate::settings::json;
 use crate::store::{ConversationFilter, ConversationRow, InitialContent, OperationRow};
 use crate::world::World;
 
-/// What the file says it is.
+/// Format name in the file.
 const FORMAT: &str = "sessile-session";
 /// The newest version of the format that is known here.
 const VERSION: u32 = 1;
@@ -25,25 +25,25 @@ const VERSION: u32 = 1;
 pub struct SessionExport {
     format: String,
     version: u32,
-    /// Its id where it came from.
+    /// Id where it came from.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The context it was pinned to.
     pub context: Option<String>,
-    /// Its labels.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// How long it may lie idle.
+    /// Idle limit, in milliseconds.
     pub idle_ms: u64,
-    /// How long it may live.
+    /// Lifetime limit, in milliseconds.
     pub max_ms: u64,
-    /// What it sets.
+    /// Settings.
     pub settings: BTreeMap<String, Value>,
-    /// What its programs keep.
+    /// State values.
     pub state: BTreeMap<String, Value>,
-    /// Its messages, in order.
+    /// Messages, in order.
     pub messages: Vec<Value>,
-    /// Its conversations with agents, the last used last.
+    /// Conversations with agents, the last used last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<ExportedConversation>,
     /// The keys of what looks like a secret and so is not in it.
@@ -60,12 +60,12 @@ pub struct ExportedConversation {
     context_id: Option<String>,
     task_id: Option<String>,
     task_state: Option<String>,
-    /// What was said: its kind and itself.
+    /// Items: kind and body.
     items: Vec<(String, Value)>,
 }
 
 impl ExportedConversation {
-    /// It as it goes into the store, under an id of its own.
+    /// Row for the store, under a new id.
     fn row(&self, now_ms: i64) -> Result<ConversationRow> {
         let id = crate::session::SessionId::new(now_ms)?.to_string();
         let mut row = ConversationRow::new(id, "", &crate::site::agent_url(&self.agent_url)?, now_ms);
@@ -131,7 +131,7 @@ impl Sessions {
         Ok(all)
     }
 
-    /// Starts a new session with everything that an exported one had. It gets an id of its own.
+    /// Starts a new session with the content of an export, under a new id.
     pub fn import(
         &mut self,
         exported: &SessionExport,

@@ -17,9 +17,9 @@ use crate::store::{Commit, turn_resource};
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its number in the session, from 1.
+    /// Number in the session, from 1.
     pub number: i64,
-    /// What it says.
+    /// Body.
     pub body: Value,
 }
 
@@ -46,7 +46,7 @@ impl Sessions {
         Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new(), _busy: busy })
     }
 
-    /// Appends messages, all or none, as a turn of their own: after whoever is at it or waits. Returns the number of the last.
+    /// Appends messages atomically as one turn, after the turns that hold or wait. Returns the number of the last.
     pub fn append(&mut self, session: &Session, bodies: &[Value]) -> Result<i64> {
         let session = self.get_live(session.id.as_str())?;
         let messages: Vec<String> = bodies.iter().map(Value::to_string).collect();

@@ -1,4 +1,4 @@
-//! What settings there are: their keys, kinds, defaults and meaning.
+//! Definitions of settings: key, kind, default and meaning.
 
 use crate::duration;
 use crate::error::{Error, FileError, Result, UsageError};
@@ -7,7 +7,7 @@ use crate::settings::{SettingKey, Value};
 use crate::site::{Site, agent_url, without_user};
 use sessile_wire::secret::Secret;
 
-/// What values a setting takes.
+/// Kind of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
     /// `true` or `false`.
@@ -29,7 +29,7 @@ pub enum SettingKind {
 }
 
 impl SettingKind {
-    /// What a value must be, for error messages.
+    /// Expected value, for error messages.
     pub fn expected(self) -> String {
         match self {
             SettingKind::Bool => "true or false".into(),
@@ -126,7 +126,7 @@ fn is_private_url(url: &str) -> bool {
         && agent_url(url).is_ok_and(|url| Site::of_url(&url).is_ok_and(|site| site.is_private()))
 }
 
-/// Yes or no in the words that people put into variables.
+/// Boolean in the words that people use in variables.
 pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Some(true),
@@ -140,13 +140,13 @@ pub(crate) fn parse_bool(text: &str) -> Option<bool> {
 pub struct Definition {
     /// The key, for instance `session.idle` or `env.*`.
     pub key: &'static str,
-    /// What values it takes.
+    /// Kind of values.
     pub kind: SettingKind,
     /// The built-in value, written as an argument would be.
     pub default: Option<&'static str>,
     /// Whether a project's file may say it only once the project is trusted.
     pub needs_trust: bool,
-    /// What it is for, in one sentence.
+    /// Description, in one sentence.
     pub about: &'static str,
 }
 
@@ -202,7 +202,7 @@ impl Definition {
             .then(|| self.key.to_ascii_uppercase().replace(['.', '-'], "_"))
     }
 
-    /// The value in a file, or what is wrong with it.
+    /// Value from a file, or the problem.
     pub fn read(&self, node: &Node, key: &SettingKey, document: &super::Document) -> Result<Value> {
         let found = || match (self.kind, &node.data) {
             (SettingKind::Url, Data::Text(text)) if document.is_quotable() => {
@@ -220,7 +220,7 @@ impl Definition {
         })
     }
 
-    /// A value from an argument or variable, or what is wrong with it.
+    /// Value from an argument or variable, or the problem.
     pub fn parse(&self, text: &str, place: impl Into<String>) -> Result<Value> {
         self.kind.parse(text).ok_or_else(|| {
             Error::Usage(UsageError::InvalidValue {

@@ -17,7 +17,7 @@ pub struct Document {
     path: PathBuf,
     text: String,
     root: Node,
-    /// Where each line begins, found when a line is first asked for.
+    /// Offsets of the lines, computed lazily.
     lines: OnceLock<Vec<usize>>,
     disclosure: Disclosure,
 }
@@ -43,13 +43,13 @@ impl Disclosure {
 /// A value in a file, with its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where its key begins, in bytes.
+    /// Offset of the key, in bytes.
     pub offset: usize,
-    /// What it is.
+    /// Value.
     pub data: Data,
 }
 
-/// What a value in a file is.
+/// Typed value in a file.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// `true` or `false`.
@@ -107,7 +107,7 @@ impl Node {
         }
     }
 
-    /// Its value for error messages, shortened. [`Document::describe`] decides whether the value may be shown.
+    /// Value for error messages, shortened. [`Document::describe`] decides whether the value may be shown.
     pub(crate) fn described(&self) -> String {
         match &self.data {
             Data::Bool(value) => value.to_string(),
@@ -187,7 +187,7 @@ impl Document {
         &self.path
     }
 
-    /// Its text.
+    /// Text.
     pub fn text(&self) -> &str {
         &self.text
     }

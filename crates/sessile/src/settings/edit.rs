@@ -79,7 +79,7 @@ fn toml_text(text: &str) -> toml_edit::Value {
     crate::text::acts_on_terminals(text).then(escaped).flatten().unwrap_or_else(|| text.into())
 }
 
-/// Where a key and its value stand in a TOML text.
+/// Position of a key and its value in a TOML text.
 struct TomlPlace {
     key: Range<usize>,
     value: Range<usize>,
@@ -155,7 +155,7 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
     Ok(changed)
 }
 
-/// Where the comments above everything else end, up to the last blank line among them.
+/// End of the leading comments, up to their last blank line.
 fn header_end(text: &str) -> usize {
     let mut offset = 0;
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! Where a value came from.
+//! Origins of values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Layer {
     }
 }
 
-/// Where a value came from: the layer and the exact place in it.
+/// Origin of a value: the layer and the exact place in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The layer.

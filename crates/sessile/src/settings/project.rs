@@ -1,6 +1,6 @@
 //! A project's state directory: `.NAME/` in the working directory or the nearest one above it.
 //!
-//! It comes with a repository, so a stranger may have made it: its files are opened by `files::ProjectDir` only.
+//! A repository brings it, so a stranger may have written it: `files::ProjectDir` alone opens its files.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct Project {
 pub struct ForeignDir {
     /// The state directory.
     pub path: PathBuf,
-    /// Its owner.
+    /// Owner.
     pub owner: u32,
     /// Whether everybody may write to the directory that holds it, as to the system's temporary directory.
     pub is_shared: bool,
@@ -53,7 +53,7 @@ pub struct ProjectSearch {
 }
 
 impl ProjectSearch {
-    /// The project, or an error that says why there is none.
+    /// Project, or an error with the reason.
     pub fn require(self, start: &Path) -> Result<Project> {
         match (self.project, self.foreign.first()) {
             (_, Some(foreign)) if foreign.path.parent() == Some(start) => {
@@ -105,7 +105,7 @@ impl Project {
         &self.root
     }
 
-    /// Its state directory.
+    /// State directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -126,12 +126,12 @@ impl Project {
         self.dir.join("local.toml")
     }
 
-    /// Its contexts.
+    /// Contexts.
     pub fn contexts(&self) -> PathBuf {
         self.dir.join("contexts")
     }
 
-    /// Its tool profiles.
+    /// Tool profiles.
     pub fn tools(&self) -> PathBuf {
         self.dir.join("tools")
     }

@@ -26,7 +26,7 @@ pub enum SettingSource {
         document: Rc<Document>,
         /// The tables to go down to, for settings that are not at the file's top.
         within: Vec<String>,
-        /// Whether it may say what needs trust.
+        /// Whether settings that need trust count in it.
         trusted: bool,
     },
 }
@@ -39,13 +39,13 @@ impl SettingSource {
     }
 }
 
-/// Why a value that is there does not count.
+/// Reason why a value is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IgnoreReason {
-    /// Its file belongs to a project that is not trusted.
+    /// File of an untrusted project.
     Untrusted,
-    /// It cannot be said in this place.
+    /// Setting that is not allowed in this place.
     NotHere,
 }
 
@@ -54,19 +54,19 @@ pub enum IgnoreReason {
 pub struct Candidate {
     /// The value.
     pub value: Value,
-    /// Where it came from.
+    /// Origin.
     pub origin: Origin,
-    /// Why it does not count, if it does not.
+    /// Reason why it is ignored, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<IgnoreReason>,
 }
 
-/// A key in a file that no setting has.
+/// Unknown key in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSetting {
     /// The key.
     pub key: SettingKey,
-    /// Where it stands.
+    /// Location.
     pub place: FileLocation,
     /// The known key nearest to it.
     pub near: Option<String>,

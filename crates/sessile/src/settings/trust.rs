@@ -11,7 +11,7 @@ use crate::path_text;
 use crate::settings::project::Project;
 use crate::store::Store;
 
-/// What a file says, as a number.
+/// Fingerprint of a file's text.
 pub fn fingerprint(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
@@ -47,7 +47,7 @@ pub fn files(project: &Project) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Also for a link that leads nowhere: reading it says what is wrong.
+/// True for a dangling link too: reading it reports the problem.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -10,13 +10,13 @@ use crate::store::Store;
 pub struct NewApproval {
     /// The context it opens.
     pub context: String,
-    /// When it was given.
+    /// Time of the grant, in milliseconds.
     pub granted_ms: i64,
-    /// When it ends.
+    /// Expiry, in milliseconds.
     pub expires_ms: i64,
-    /// Which start of the machine it was given in.
+    /// Boot id at the grant.
     pub boot: String,
-    /// When it ends on that start's own clock.
+    /// Expiry on the boot clock, in milliseconds.
     pub expires_boot_ms: i64,
     /// The OS user who gave it.
     pub granted_by: String,
@@ -30,14 +30,14 @@ pub struct NewApproval {
     pub digest: Option<String>,
 }
 
-/// An approval as it is stored.
+/// Row of an approval.
 #[derive(Clone, Debug)]
 pub struct ApprovalRow {
-    /// Its number.
+    /// Number.
     pub id: i64,
-    /// What was recorded.
+    /// Recorded approval.
     pub approval: NewApproval,
-    /// When it was taken back, if it was.
+    /// Time of the revocation.
     pub revoked_ms: Option<i64>,
 }
 

@@ -15,11 +15,11 @@ use crate::store::open::describe;
 use crate::store::{Store, check, migrate, recover};
 use crate::text::{quoted, shown};
 
-/// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
+/// All pages at once: a copy in steps restarts at every write, and never ends with enough writers.
 /// Writers do not wait for a reader.
 const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 
-/// How many names beside the database are tried.
+/// Number of names beside the database that are tried.
 const MOST_NAMES: usize = 10_000;
 
 /// Private copy of a backup, checked for restoring, which does not change with its file.
@@ -106,7 +106,7 @@ fn has_journal(path: &Path) -> bool {
     with_ending(path, JOURNAL).metadata().is_ok_and(|found| found.len() > 0)
 }
 
-/// How a copy is checked.
+/// Check of a copy.
 #[derive(Clone, Copy, Debug)]
 enum Check {
     /// Tables only.
@@ -249,7 +249,7 @@ const SAVE_REVISIONS: &str = "
         SELECT user, session, replace(kind, '-gone', '') AS kind, key, max(revision) AS revision
         FROM main.entry GROUP BY 1, 2, 3, 4";
 
-/// Lets what was restored go on behind what was reached, so that who has seen a newer value finds out. Sessions that the backup
+/// Raises restored revisions above those already seen, so that a client with a newer value gets a conflict. Sessions that the backup
 /// does not have leave their revisions behind: a later restore may bring them back.
 const RAISE_REVISIONS: &str = "
     UPDATE main.entry SET revision = 1 + (
@@ -309,7 +309,7 @@ pub fn raise_revisions(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(RAISE_REVISIONS)
 }
 
-/// Ends the sessions of the backup that have no room any more: a room goes with its session, whoever forgot the session since.
+/// Ends the sessions of the backup whose room is gone, because a room is removed with its session.
 fn end_without_room(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::Result<()> {
     let live: Vec<(String, String)> = transaction
         .prepare("SELECT user, id FROM copy.session WHERE ended_ms IS NULL")?

@@ -1,4 +1,4 @@
-//! What SQLite's own check does not find in a database: text that is not UTF-8, and numbers that cannot grow.
+//! Integrity checks beyond SQLite's own: text that is not UTF-8, and exhausted numbers.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ pub(super) fn is_invalid_id(table: &str, column: &str, value: ValueRef<'_>) -> b
     table == "session" && column == "id" && !matches!(value, ValueRef::Text(text) if is_uuid(text))
 }
 
-/// The table whose numbers are used up, if there is one.
+/// Table whose numbers are exhausted, if any.
 pub(super) fn exhausted_number(connection: &Connection) -> Option<String> {
     let table: String = connection
         .query_row("SELECT name FROM main.sqlite_sequence WHERE seq = ?1", [i64::MAX], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! Conversations with agents, and what was said in them.
+//! Conversations with agents, and their items.
 //!
 //! `used` orders the conversations of one agent: the newest has the highest. It is part of the key, so that the newest is
 //! found without looking at the others.
@@ -8,46 +8,46 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::error::Result;
 use crate::store::Store;
 
-/// A conversation as it is stored.
+/// Row of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationRow {
-    /// Its id.
+    /// Id.
     pub id: String,
     /// The session it belongs to.
     pub session: String,
     /// The agent's URL.
     pub agent: String,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The agent's id of it.
     pub context_id: Option<String>,
     /// The agent's id of the task that it is about.
     pub task_id: Option<String>,
-    /// Where that task stands.
+    /// State of the task.
     pub task_state: Option<String>,
-    /// When it began.
+    /// Start, in milliseconds.
     pub started_ms: i64,
-    /// When it was last used.
+    /// Last use, in milliseconds.
     pub used_ms: i64,
-    /// How many items it has, and one more.
+    /// Number of the next item.
     pub next_item: i64,
     used: i64,
 }
 
-/// Something that was said.
+/// Row of an item of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRow {
-    /// Its number in the conversation, from 1.
+    /// Number in the conversation, from 1.
     pub number: i64,
-    /// What it is: `sent`, `message`, `status`, `artifact`, `task`.
+    /// Kind: `sent`, `message`, `status`, `artifact`, `task`.
     pub kind: String,
-    /// It, as JSON.
+    /// Body, as JSON.
     pub body: String,
-    /// When it came.
+    /// Time of arrival, in milliseconds.
     pub at_ms: i64,
 }
 
-/// Which conversations are meant.
+/// Filter of conversations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConversationFilter<'a> {
     /// Of this session.
@@ -56,10 +56,10 @@ pub(crate) struct ConversationFilter<'a> {
     pub agent: Option<&'a str>,
 }
 
-/// What one conversation of a session is found by, without looking at the others.
+/// Indexed key of a conversation in a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ConversationKey<'a> {
-    /// Its name.
+    /// Name.
     Name(&'a str),
     /// The agent, and its id of the conversation.
     Context(&'a str, &'a str),
@@ -67,16 +67,16 @@ pub(crate) enum ConversationKey<'a> {
     Task(&'a str, &'a str),
 }
 
-/// What changes in a conversation. Nothing that is `None` is touched.
+/// Change of a conversation. `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConversationChange {
     /// The agent's id of it.
     pub context_id: Option<String>,
     /// The task that it is about.
     pub task_id: Option<String>,
-    /// Where that task stands.
+    /// State of the task.
     pub task_state: Option<String>,
-    /// What is added, as kind and JSON.
+    /// Added items, as kind and JSON.
     pub items: Vec<(&'static str, String)>,
 }
 
@@ -235,7 +235,7 @@ impl Store {
         })
     }
 
-    /// What was said, oldest first, from a number on.
+    /// Items from a number on, oldest first.
     pub(crate) fn conversation_items(
         &self,
         user: &str,
@@ -262,7 +262,7 @@ impl Store {
     }
 }
 
-/// Adds what was said, and takes over what it says of the conversation.
+/// Adds items, and applies their ids and states to the conversation.
 fn add(
     connection: &Connection,
     user: &str,
@@ -330,7 +330,7 @@ fn newest(
         .optional()
 }
 
-/// The row as it is now: it may have been used meanwhile.
+/// Current row, because another process may have used it.
 fn find(
     connection: &Connection,
     user: &str,

@@ -26,7 +26,7 @@ impl EntryKind {
     }
 }
 
-/// Which entry: whose, of which session, of which kind.
+/// Address of an entry: user, session and kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryPlace<'a> {
     /// The user.
@@ -37,30 +37,30 @@ pub(crate) struct EntryPlace<'a> {
     pub kind: &'a str,
 }
 
-/// An entry as it is stored.
+/// Row of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRow {
     /// The key.
     pub key: String,
     /// The value, as JSON.
     pub value: String,
-    /// How often it was changed.
+    /// Revision, the number of changes.
     pub revision: i64,
 }
 
-/// What became of a change.
+/// Outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EntryChange {
-    /// It was made; this stood there before.
+    /// Made, with the previous entry.
     Made {
-        /// What stood there before.
+        /// Previous entry.
         old: Option<EntryRow>,
         /// The new revision; nothing after a removal.
         revision: Option<i64>,
     },
     /// Another revision is there than the caller has seen: this one, or none.
     Conflict(Option<i64>),
-    /// There is no such session, or it has ended.
+    /// Session not found or ended.
     NoSession,
 }
 

@@ -3,21 +3,21 @@
 use crate::error::Result;
 use crate::store::Store;
 
-/// A message as it is stored.
+/// Row of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageRow {
-    /// Its number in the session, from 1.
+    /// Number in the session, from 1.
     pub number: i64,
-    /// What it says, as JSON.
+    /// Body, as JSON.
     pub body: String,
 }
 
-/// What became of the end of a turn.
+/// Outcome of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// Everything was appended; the number of the last message.
+    /// Appended; the number of the last message.
     Done(i64),
-    /// The turn is no longer this one's: it was broken, or given to another.
+    /// Turn lost: it was broken or passed on.
     Lost,
     /// The session has ended.
     NoSession,

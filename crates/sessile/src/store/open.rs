@@ -16,7 +16,7 @@ use crate::files::{
 };
 use crate::store::{check, migrate};
 
-/// How long SQLite waits by itself while a database is opened, before it is looked who holds its locks.
+/// Time that SQLite waits while it opens a database, before the holders of its locks are looked up.
 const SLICE: Duration = Duration::from_millis(300);
 
 /// An open database.
@@ -24,14 +24,14 @@ const SLICE: Duration = Duration::from_millis(300);
 pub(crate) struct Store {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
-    /// How other writers are waited for.
+    /// Lock wait policy.
     pub(super) locker: Locker,
     /// Whether the file has the mark of state beside a `--config` file.
     is_marked: bool,
 }
 
 impl Store {
-    /// Opens it for reading; `None` if there is none yet.
+    /// Opens a store for reading; `None` if it does not exist.
     pub(crate) fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
         let is_marked = match path.metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -50,6 +50,8 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect_marked(path, flags, locker, is_marked)?;
         let version = match store.version() {
+            // A read-only directory cannot hold the shared-memory file of the write-ahead log. Without a writer the
+            // database does not change, and SQLite can read it as immutable.
             Err(error) if is_at_rest(path, &error) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
                 store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, locker)?;
@@ -78,6 +80,7 @@ impl Store {
     /// Opens it for writing, and makes or migrates it first where needed.
     pub(crate) fn open_for_writing(path: &Path, locker: &Locker) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("."));
+        // The write-ahead log needs shared memory, which network file systems do not provide.
         if let Some(kind) = network_file_system(dir) {
             return Err(StoreError::NetworkFileSystem { path: dir.to_owned(), kind }.into());
         }
@@ -151,7 +154,7 @@ impl Store {
         &self.path
     }
 
-    /// What is wrong with the file, its text or its numbers, line by line; nothing if it is sound.
+    /// Problems of the file, its text or its numbers; empty if it is sound.
     pub(crate) fn integrity_problems(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             // The lines of the check have names of the schema in them.
@@ -177,6 +180,7 @@ impl Store {
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let outcome = (|| {
+            // Immediate: a deferred transaction that reads first can fail to upgrade, and would have to be retried.
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = change(&transaction)?;
             transaction.commit()?;

@@ -5,24 +5,24 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::error::Result;
 use crate::store::Store;
 
-/// An operation as it is stored.
+/// Row of an operation.
 #[derive(Clone, Debug)]
 pub struct OperationRow {
-    /// Its number.
+    /// Number.
     pub id: i64,
-    /// When.
+    /// Time, in milliseconds.
     pub at_ms: i64,
-    /// Who.
+    /// User.
     pub user: String,
-    /// In which session.
+    /// Session.
     pub session: Option<String>,
     /// On which terminal.
     pub terminal: Option<String>,
     /// By which command.
     pub command: String,
-    /// What it is about.
+    /// Subject.
     pub subject: String,
-    /// What it changed, as JSON.
+    /// Effects, as JSON.
     pub effects: String,
     /// `intent`, `done` or `unknown`.
     pub state: String,
@@ -54,7 +54,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<OperationRow> {
     })
 }
 
-/// Which operations are wanted.
+/// Filter of operations.
 #[derive(Clone, Debug, Default)]
 pub struct OperationFilter<'a> {
     /// Of this session.

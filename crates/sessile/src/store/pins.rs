@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 use crate::store::Store;
 
-/// The PIN as it is stored.
+/// Row of the PIN.
 #[derive(Clone, Debug)]
 pub(crate) struct PinRow {
     /// An argon2 hash.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::store::Store;
 
-/// What a pointer points to.
+/// Kind of a pointer's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointerKind {
@@ -25,7 +25,7 @@ impl PointerKind {
     }
 }
 
-/// Where a pointer holds.
+/// Scope of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -38,7 +38,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Its word.
+    /// Word.
     pub fn as_str(self) -> &'static str {
         match self {
             Scope::Terminal => "terminal",
@@ -56,10 +56,10 @@ impl Scope {
     }
 }
 
-/// Which pointer: of which scope, where, and for which account.
+/// Key of a pointer: kind, scope, place and account.
 #[derive(Clone, Debug)]
 pub(crate) struct PointerKey {
-    /// What it points to.
+    /// Kind of the target.
     pub kind: PointerKind,
     /// The scope.
     pub scope: Scope,
@@ -69,17 +69,17 @@ pub(crate) struct PointerKey {
     pub account: String,
 }
 
-/// What a pointer says: what it points to, and what it pointed to before.
+/// State of a pointer: current and previous target.
 pub(super) type PointerState = (Option<String>, Option<String>);
 
-/// A pointer as it is stored.
+/// Row of a pointer.
 #[derive(Clone, Debug)]
 pub(crate) struct PointerRow {
-    /// Which one it is.
+    /// Key.
     pub key: PointerKey,
-    /// What it points to, for a terminal.
+    /// Target, for a terminal.
     pub value: Option<String>,
-    /// What it pointed to before.
+    /// Previously selected name.
     pub previous: Option<String>,
 }
 

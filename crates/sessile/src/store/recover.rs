@@ -1,4 +1,4 @@
-//! A damaged database: moved aside, and what can still be read of it put into a new one.
+//! Recovery of a damaged database: moved aside, and its readable rows copied into a new one.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use crate::error::{Error, Result, StoreError};
 use crate::files::{LockedDir, Locker};
 use crate::store::{Store, check};
 
-/// What was done about a damaged database.
+/// Report of a recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveryReport {
-    /// Where the damaged one is kept.
+    /// Path of the damaged database.
     pub kept: PathBuf,
-    /// How many rows were saved.
+    /// Number of recovered rows.
     pub rows: usize,
 }
 

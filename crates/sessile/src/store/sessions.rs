@@ -7,49 +7,49 @@ use crate::store::{
     ConversationRow, EntryPlace, OperationRow, Store, conversations, entries, messages, operations,
 };
 
-/// A session as it is stored.
+/// Row of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRow {
-    /// Whose it is.
+    /// User that owns it.
     pub user: String,
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The context it is pinned to.
     pub context: Option<String>,
-    /// Who started it, as JSON.
+    /// Owner, as JSON.
     pub owner: String,
-    /// Its labels, as a JSON object.
+    /// Labels, as a JSON object.
     pub labels: String,
-    /// How long it may lie idle.
+    /// Idle limit, in milliseconds.
     pub idle_ms: i64,
-    /// How long it may live.
+    /// Lifetime limit, in milliseconds.
     pub max_ms: i64,
-    /// When it was started.
+    /// Start, in milliseconds.
     pub started_ms: i64,
-    /// In which start of the machine.
+    /// Boot id at the start.
     pub boot: String,
-    /// When, on that start's clock.
+    /// Start on the boot clock, in milliseconds.
     pub started_boot_ms: i64,
     /// The same without what the machine had slept.
     pub started_awake_ms: i64,
-    /// When it was ended.
+    /// End, in milliseconds.
     pub ended_ms: Option<i64>,
-    /// Why.
+    /// Reason of the end.
     pub end_reason: Option<String>,
 }
 
-/// What is in a session from its start.
+/// Initial content of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InitialContent {
-    /// Its entries: kind, key and JSON.
+    /// Entries: kind, key and JSON.
     pub entries: Vec<(&'static str, String, String)>,
-    /// Its messages, as JSON.
+    /// Messages, as JSON.
     pub messages: Vec<String>,
-    /// Its conversations with agents, and what was said in each, as kind and JSON.
+    /// Conversations with agents, with their items as kind and JSON.
     pub conversations: Vec<(ConversationRow, Vec<(String, String)>)>,
-    /// What the history says about it; the subject is filled in.
+    /// Operation for the history; the subject is filled in.
     pub operation: Option<OperationRow>,
 }
 
@@ -76,7 +76,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Store {
-    /// Adds a session with what is in it from the start. Returns false, and adds nothing, if a live one has its name.
+    /// Adds a session with its initial content. Returns false and adds nothing if a live session has its name.
     pub(crate) fn add_session(
         &mut self,
         new: &SessionRow,

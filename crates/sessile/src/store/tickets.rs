@@ -1,26 +1,26 @@
-//! Tickets: who holds a resource and who waits for it, in order. The number is the fencing token.
+//! Tickets: holder and waiters of a resource, in order. The number is the fencing token.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::Result;
 use crate::store::Store;
 
-/// A ticket as it is stored.
+/// Row of a ticket.
 #[derive(Clone, Debug)]
 pub(crate) struct TicketRow {
-    /// Its number.
+    /// Number.
     pub token: i64,
-    /// What it is for.
+    /// Resource.
     pub resource: String,
-    /// Who has it, as JSON.
+    /// Holder, as JSON.
     pub holder: String,
-    /// When it was drawn.
+    /// Time of the request, in milliseconds.
     pub asked_ms: i64,
-    /// When its turn came.
+    /// Time of the acquisition, in milliseconds.
     pub held_ms: Option<i64>,
     /// The end of a lease.
     pub expires_ms: Option<i64>,
-    /// In which start of the machine the lease was taken.
+    /// Boot id at the acquisition of the lease.
     pub boot: Option<String>,
     /// The end of the lease on that start's clock.
     pub expires_boot_ms: Option<i64>,
@@ -42,7 +42,7 @@ pub(crate) enum TurnInLine {
 pub(crate) struct LeaseEnd {
     /// The wall clock.
     pub expires_ms: i64,
-    /// Which start of the machine.
+    /// Boot id.
     pub boot: String,
     /// That start's clock.
     pub expires_boot_ms: i64,

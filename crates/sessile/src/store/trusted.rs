@@ -1,4 +1,4 @@
-//! Which content of which project file has been trusted.
+//! Trusted content of project files.
 
 use rusqlite::Connection;
 
@@ -15,7 +15,7 @@ impl Store {
         })
     }
 
-    /// Trusts files by path and fingerprint, all of them or none; what they said before is no longer trusted.
+    /// Trusts files by path and fingerprint, atomically; their previous content is no longer trusted.
     pub(crate) fn trust(&mut self, files: &[(String, String)], now_ms: i64) -> Result<()> {
         self.write(|connection| {
             let mut delete = connection.prepare_cached("DELETE FROM trusted WHERE path = ?1")?;

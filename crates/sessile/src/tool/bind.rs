@@ -21,7 +21,7 @@ use crate::tool::tree::{Notation, Scalar, TreePath};
 pub struct AppliedBinding {
     /// The tool.
     pub tool: String,
-    /// What the context said.
+    /// Bindings of the context.
     pub bindings: Vec<(String, Value)>,
     /// The variables that pin it.
     pub variables: Vec<(String, String)>,
@@ -68,14 +68,14 @@ impl AppliedBinding {
     }
 }
 
-/// Who says it, where it is carried out, and what it is called in errors.
+/// Application of a context's bindings to a room, with the names for errors.
 pub(crate) struct Binder<'a> {
     pub(crate) context: &'a str,
     pub(crate) profile: &'a Profile,
     pub(crate) room: &'a Path,
-    /// Why the tool's files are not in the room, if they are not.
+    /// Reason why the tool's files are not in the room, if they are not.
     pub(crate) shared: Option<&'a str>,
-    /// What was copied for the tool: people know the originals.
+    /// Copies of the tool, for naming originals in errors.
     pub(crate) copies: &'a [SeedCopy],
     pub(crate) locker: &'a Locker,
 }
@@ -117,7 +117,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What would override the context: also what sets a key about which it says nothing.
+    /// Variables that would override the context, including those of keys that it does not bind.
     fn clears(&self, bindings: &Bindings) -> Vec<String> {
         let is_said = |key: &str| bindings.iter().any(|(said, _)| said == key);
         let unsaid = self.profile.bind.iter().filter(|(key, _)| !is_said(key));
@@ -126,7 +126,7 @@ impl Binder<'_> {
         self.profile.clears.iter().cloned().chain(variables).collect()
     }
 
-    /// What is said, as text, with what is taken for granted.
+    /// Bound values as text, with defaults.
     fn values(&self, bindings: &Bindings) -> Result<BTreeMap<String, String>> {
         binding_values(self.profile, bindings).map_err(|(key, problem)| self.invalid(&key, problem))
     }
@@ -280,7 +280,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Where the user has what is at a place in the room.
+    /// Original of a path in the room.
     fn original(&self, path: &Path) -> Vec<PathBuf> {
         let copy = self.copies.iter().find(|copy| path.starts_with(&copy.to));
         let rest = copy.and_then(|copy| path.strip_prefix(&copy.to).ok());

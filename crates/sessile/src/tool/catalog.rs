@@ -16,11 +16,11 @@ use crate::tool::profile::Profile;
 
 include!(concat!(env!("OUT_DIR"), "/built_in_profiles.rs"));
 
-/// Where a profile comes from.
+/// Source of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// It came with the program.
+    /// Built in.
     BuiltIn,
     /// The user's file; it takes the place of a built-in one of that name.
     User(#[serde(serialize_with = "crate::text::path_in_json")] PathBuf),
@@ -119,7 +119,7 @@ impl Tools<'_> {
     }
 }
 
-/// What a context says about tools or keys that there are not, a sentence each.
+/// Bindings of a context to unknown tools or keys, a sentence each.
 pub fn unknown_bindings(all: &[(Profile, Source)], context: &Context) -> Vec<String> {
     let mut unknown = Vec::new();
     for (tool, bindings) in &context.tools {

@@ -9,11 +9,11 @@ use crate::tool::profile::{
 };
 use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 
-/// What the key says that every tool with targets has.
+/// Description of the key that every tool with targets has.
 const STRICT_ABOUT: &str = "leave no other target in the session's copies; true unless set to false";
 
 impl Profile {
-    /// Reads a profile. A key that means nothing is an error: what is misspelt would not be isolated.
+    /// Parses a profile. An unknown key is an error, because a misspelt one would isolate nothing.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         Self::of_document(&Document::parse(path, text.to_owned())?)
     }
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A table of the file, with typed access to what is in it.
+/// Table of the file, with typed access.
 struct Table<'a> {
     document: &'a Document,
     node: &'a Node,

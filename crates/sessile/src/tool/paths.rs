@@ -18,7 +18,7 @@ use crate::world::World;
 /// The user's own values of variables that a session changes, also inside one.
 #[derive(Clone, Debug, Default)]
 pub struct Originals {
-    /// What an outer session has set, and what was there before.
+    /// Variables that an outer session replaced, with their original values.
     replaced: BTreeMap<String, Option<String>>,
 }
 
@@ -43,7 +43,7 @@ impl Originals {
         }
     }
 
-    /// What an outer session has set, and what was there before.
+    /// Variables that an outer session replaced, with their original values.
     pub fn replaced(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.replaced.iter().map(|(name, before)| (name.as_str(), before.as_deref()))
     }
@@ -91,14 +91,14 @@ impl UserPaths {
     }
 }
 
-/// Where the user keeps things, and where the session does.
+/// Paths of the user and of the session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionPaths {
     /// The session's room.
     pub(crate) room: PathBuf,
-    /// The user's home, if there is one.
+    /// The user's home, if known.
     pub(crate) home: Option<PathBuf>,
-    /// Where sockets go: short, because the system bounds their paths.
+    /// Directory of sockets, short because the kernel bounds their paths.
     pub(crate) sockets: PathBuf,
     config: Option<PathBuf>,
     data: Option<PathBuf>,

@@ -32,10 +32,10 @@ pub struct PreparedTool {
     /// Variables that would lead out of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clears: Vec<String>,
-    /// What is copied within a working directory.
+    /// Files that are copied within a working directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work: Vec<WorkSeed>,
-    /// Why it is shared, if it is.
+    /// Reason why it is shared, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
 }
@@ -53,10 +53,10 @@ pub struct WorkSeed {
     pub link: Vec<String>,
 }
 
-/// What was copied into a room, by tool.
+/// Copies in a room, by tool.
 pub type Copies = BTreeMap<String, Vec<SeedCopy>>;
 
-/// What a room was prepared with.
+/// Plan of a room.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     version: u32,
@@ -72,7 +72,7 @@ pub struct Plan {
     pub config: Option<(PathBuf, PathBuf)>,
     /// The tools.
     pub tools: Vec<PreparedTool>,
-    /// What the context said about some of them.
+    /// Applied bindings of the context.
     pub bound: Vec<AppliedBinding>,
     /// Protected targets that it does not hold; none if that was never decided.
     #[serde(default)]
@@ -100,7 +100,7 @@ impl Plan {
         put(dir, NAME, &text, durable)
     }
 
-    /// What was copied into a room. It is not read on the way of a command.
+    /// Copies in a room. Running a command does not read them.
     pub fn copies(room: &Path) -> Result<Copies> {
         let text = crate::files::read(&room.join(COPIES))?.unwrap_or_default();
         Ok(serde_json::from_str(&text).unwrap_or_default())

@@ -33,14 +33,14 @@ use crate::tool::target::STRICT;
 use crate::tool::withheld::{Withheld, Withholding};
 use crate::tool::workdir_state;
 
-/// Where tools that only the general directory of settings moves find theirs.
+/// Variable of the configuration directory, for tools that have no variable of their own.
 const XDG_CONFIG: &str = "xdg/config";
 /// The home in a room.
 const HOME: &str = "home";
 /// The longest path of a directory in which sockets find room; the system bounds theirs at 107 bytes.
 const LONGEST_FOR_SOCKETS: usize = 80;
 
-/// How far state is isolated.
+/// Level of isolation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -69,11 +69,11 @@ pub struct IsolationScope {
     pub level: Level,
     /// Whether the level is requested for this command.
     pub is_level_requested: bool,
-    /// Only these; all if there are none.
+    /// Only these tools; all if empty.
     pub only: Vec<String>,
     /// Not these.
     pub except: Vec<String>,
-    /// These too, which are left as they are unless asked for.
+    /// Additional tools, which are isolated only on request.
     pub also: Vec<String>,
 }
 
@@ -89,12 +89,12 @@ impl IsolationScope {
         Ok(self)
     }
 
-    /// How far a session isolates: one whose home was moved keeps that.
+    /// Level of a session; a moved home stays moved.
     pub(crate) fn level_in(&self, plan: &Plan) -> Level {
         if plan.home.is_some() && !self.is_level_requested { Level::Home } else { self.level }
     }
 
-    /// Whether a tool is wanted. What a context binds is, whatever is said.
+    /// Whether a tool is isolated. A bound tool always is.
     pub(crate) fn wants(&self, name: &str, on_request: bool, is_bound: bool) -> bool {
         let named = |list: &[String]| list.iter().any(|listed| listed == name);
         let asked = if self.only.is_empty() { !on_request || named(&self.also) } else { named(&self.only) };
@@ -116,7 +116,7 @@ pub(crate) fn places(state: &State, session: &Session) -> SessionPaths {
     SessionPaths::of(state.world(), &originals, room, id, sockets)
 }
 
-/// Where temporary files go, if sockets have room there.
+/// Temporary directory, if its path is short enough for sockets.
 fn temporary(world: &crate::world::World) -> &Path {
     let said = world.path_variable("TMPDIR").filter(|dir| {
         let is_safe = require_private_place(&dir.join("sockets"), world.uid()).is_ok();
@@ -125,7 +125,7 @@ fn temporary(world: &crate::world::World) -> &Path {
     said.unwrap_or(Path::new("/tmp"))
 }
 
-/// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
+/// Prepares the requested tools in a session's room, unless they are prepared, and applies the context's bindings.
 pub fn prepare(
     state: &State,
     session: &Session,
@@ -409,7 +409,7 @@ impl Preparation<'_> {
         })
     }
 
-    /// What may outlive the machine's next start must outlive a crash.
+    /// Whether the room survives a reboot, and so must survive a crash.
     fn is_durable(&self) -> bool {
         self.session.name.is_some()
     }
@@ -583,7 +583,7 @@ impl Preparation<'_> {
         Ok(at)
     }
 
-    /// What stays shared also where the home is moved: caches, this program's own state, and the state of tools that are
+    /// State that stays shared in a moved home: caches, this program's own state, and the state of tools that are
     /// not wanted, such as the agents' own.
     fn shared_in_home(&self, home: &Path, wanted: &[Profile]) -> Result<Vec<PathBuf>> {
         let dirs = self.state.dirs();

@@ -1,4 +1,4 @@
-//! What is known about one tool.
+//! Profiles of tools.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,20 +6,20 @@ use serde_json::Value;
 use crate::tool::target::TargetSet;
 use crate::tool::tree::Notation;
 
-/// How far redirecting variables alone isolate a tool.
+/// Isolation of a tool by variables alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// Everything that can be switched.
+    /// All state that can be switched.
     Full,
-    /// A part; the profile says what is left.
+    /// Part of the state; the profile lists the rest.
     Partial,
-    /// Nothing.
+    /// No isolation.
     None,
 }
 
 impl Isolation {
-    /// Its word.
+    /// Word.
     pub fn as_str(self) -> &'static str {
         match self {
             Isolation::Full => "full",
@@ -29,12 +29,12 @@ impl Isolation {
     }
 }
 
-/// What is known about a tool.
+/// Profile of a tool.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profile {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is, in a few words.
+    /// Description, in a few words.
     pub about: String,
     /// The family it belongs to.
     pub group: String,
@@ -43,57 +43,57 @@ pub struct Profile {
     /// Tools whose targets its programs use too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<String>,
-    /// The version with which this was measured; none if it was only read about.
+    /// Version of the tool that the profile was tested with; `None` if untested.
     pub verified: Option<String>,
-    /// What its variables alone achieve.
+    /// Isolation by variables alone.
     pub env_level: Isolation,
     /// Whether moving the home directory isolates it.
     pub home_level: bool,
-    /// Whether it is left as it is unless asked for.
+    /// Whether the tool is isolated only on request.
     pub on_request: bool,
-    /// Where it keeps state.
+    /// Locations of the tool's state.
     pub keeps: Vec<String>,
-    /// What stays shared in any session.
+    /// State that stays shared in every session.
     pub not_isolated: Vec<String>,
     /// Targets that a guarded context cannot keep out of other sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_protected: Vec<String>,
     /// Variables that would override what a context binds; a trailing `*` stands for any rest.
     pub clears: Vec<String>,
-    /// Variables that would lead out of the session.
+    /// Variables that would point out of the session.
     pub always_clears: Vec<String>,
-    /// Prints what is selected.
+    /// Command that prints the selected target.
     pub current: Option<Vec<String>>,
-    /// Prints who one is; may ask the network.
+    /// Command that prints the account; may use the network.
     pub user: Option<Vec<String>>,
     /// Commands that switch or log in.
     pub switches: Vec<String>,
     /// Files below the home that get private copies at the `home` level.
     pub home: Vec<String>,
-    /// A login that cannot be copied and stands in the same file as the selection.
+    /// Login that cannot be copied and is in the same file as the selection.
     pub shared_when: Option<SharedWhen>,
-    /// Variables that lead into the room.
+    /// Variables that point into the room.
     pub variables: Vec<(String, String)>,
     /// Variables that are set only where the user has none.
     pub unless_set: Vec<(String, String)>,
-    /// What, if it is there, stands for those.
+    /// Path whose existence replaces the variables.
     pub unless_exists: Option<String>,
-    /// What is copied into the room.
+    /// Files that are copied into the room.
     #[serde(rename = "seeds")]
     pub seed: Vec<Seed>,
-    /// What is copied within a working directory.
+    /// Files that are copied within a working directory.
     pub work: Vec<Seed>,
-    /// What a context can say about it.
+    /// Bindings that a context can have.
     pub bind: Vec<(String, Binding)>,
     /// The entries of its files that a context can bind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSet>,
-    /// How to show that parallel processes fight over its state.
+    /// Demonstration of a race on its state.
     #[serde(skip)]
     pub race: Option<Race>,
 }
 
-/// If the file holds the text, the login in it rotates and must not be copied.
+/// Marker of a login whose tokens rotate: a file that contains the text must not be copied.
 #[derive(Clone, Debug, Serialize)]
 pub struct SharedWhen {
     /// The file.
@@ -102,34 +102,34 @@ pub struct SharedWhen {
     pub holds: String,
 }
 
-/// Something that is copied into the room.
+/// File or directory that is copied into the room.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Seed {
-    /// Where from: the first that is there, or all of them united.
+    /// Sources: the first that exists, or all of them merged.
     pub from: Vec<String>,
-    /// Where to, in the room.
+    /// Destination in the room.
     pub to: String,
-    /// The user's variable that says where it is instead.
+    /// Variable of the user that overrides the source.
     pub variable: Option<String>,
-    /// What the file is written in, if it has to be understood.
+    /// Format, for a file that is parsed.
     pub format: Option<Format>,
-    /// Whether several sources become one.
+    /// Whether several sources are merged.
     pub merge: bool,
     /// Places with paths that are relative to the file.
     pub absolute: Vec<String>,
     /// Places with commands, which are relative to the file if they hold a slash.
     pub absolute_commands: Vec<String>,
-    /// Something that is added to a list.
+    /// Value that is appended to a list.
     pub append: Option<Append>,
     /// Entries of a directory that are left out.
     pub except: Vec<String>,
     /// Entries of a directory that are linked to the user's own.
     pub link: Vec<String>,
-    /// What is made if the user has none.
+    /// Placeholder if the user has no such file.
     pub make: Option<Placeholder>,
 }
 
-/// What a seeded file is written in.
+/// Format of a seeded file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -142,7 +142,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// How a tree is written in it, if it is one of trees.
+    /// Notation, for a format of trees.
     pub(crate) fn notation(self) -> Option<Notation> {
         match self {
             Format::Yaml => Some(Notation::Yaml),
@@ -152,7 +152,7 @@ impl Format {
     }
 }
 
-/// Something that is made when there is nothing to copy.
+/// Placeholder for a missing source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placeholder {
@@ -171,26 +171,26 @@ pub struct Append {
     pub value: String,
 }
 
-/// What a context's key does to a tool.
+/// Effect of a context's key on a tool.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Binding {
-    /// What it says.
+    /// Description.
     pub about: String,
-    /// Other keys that must be said too.
+    /// Other keys that must be bound too.
     pub needs: Vec<String>,
-    /// What other keys take it for if it is not said.
+    /// Default value for the templates of other keys.
     pub default: Option<String>,
-    /// Whether it is a yes or no.
+    /// Whether the value is a boolean.
     pub flag: bool,
-    /// Variables it sets.
+    /// Variables that it sets.
     pub variables: Vec<(String, String)>,
-    /// One of these must hold for the value to exist.
+    /// Checks, one of which must pass for the value to exist.
     pub exists: Vec<ExistenceCheck>,
     /// Changes to the room's files.
     pub edit: Vec<Edit>,
 }
 
-/// By what a value is known to exist.
+/// Check that a bound value exists.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExistenceCheck {
@@ -201,9 +201,9 @@ pub enum ExistenceCheck {
         /// The line, without the space around it.
         line: String,
     },
-    /// Something in the room.
+    /// A path in the room.
     Path(String),
-    /// It is this value.
+    /// This literal value.
     Is(String),
 }
 
@@ -212,15 +212,15 @@ pub enum ExistenceCheck {
 pub struct Edit {
     /// The file.
     pub file: String,
-    /// What it is written in.
+    /// Format of the file.
     pub format: Format,
-    /// A place that must be there.
+    /// Path that must exist in the tree.
     pub require: Option<String>,
-    /// A place that gets a value.
+    /// Path that gets a value.
     pub set: Option<String>,
     /// The value, if it is not the bound one.
     pub value: Option<String>,
-    /// The place whose value it gets.
+    /// Path whose value is copied.
     pub from: Option<String>,
     /// The flag that the required element gets, and its siblings lose.
     pub mark: Option<String>,
@@ -229,32 +229,32 @@ pub struct Edit {
 /// Commands that show the race. `{agent}` and `{round}` stand for numbers.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// What is shared, in the user's words.
+    /// Shared state, in the user's words.
     pub state: String,
     /// Rounds per agent; fewer for tools that start slowly.
     pub rounds: usize,
     /// Whether it is quick enough for a demonstration.
     pub demo: bool,
-    /// Run once per agent before the race.
+    /// Command run once per agent before the race.
     pub seed: Vec<Vec<String>>,
-    /// Selects an agent's own value.
+    /// Command that selects an agent's own value.
     pub switch: Vec<String>,
-    /// Prints the value that is selected.
+    /// Command that prints the selected value.
     pub probe: Vec<String>,
-    /// What an agent must read after its switch.
+    /// Expected output after an agent's switch.
     pub expect: String,
-    /// Writes a key that no other agent writes.
+    /// Command that writes a key of this agent only.
     pub write: Option<Vec<String>>,
-    /// Prints everything that was written.
+    /// Command that prints all written keys.
     pub read_all: Option<Vec<String>>,
-    /// What must be found there for each write.
+    /// Expected line for each write.
     pub written: String,
     /// Paths outside the room that the tool may change, as `not_isolated` says.
     pub declared: Vec<String>,
 }
 
 impl Profile {
-    /// The program that stands for the tool.
+    /// Main program of the tool.
     pub fn program(&self) -> &str {
         self.programs.first().map_or("", String::as_str)
     }

@@ -1,7 +1,7 @@
-//! Leaving a room for good: what is the session's own outside of it goes, and what is not its own stays.
+//! Leaving a room: the session's own files outside of it are removed, new work is moved out.
 //!
-//! Copies are the session's. What a command has made anew in the moved home is work, and what a tool that nobody knows
-//! has made anew among the settings is that tool's: neither may vanish with the room.
+//! Copies belong to the session. New files in the moved home are work, and new files of unknown tools among the
+//! settings are theirs: neither may vanish with the room.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn require_own(room: &Path, real: &Path, own: &[PathBuf]) -> Result<()> {
     Err(SessionError::ForeignTarget { room: room.to_owned(), target: real.to_owned() }.into())
 }
 
-/// What stands in a directory of links and is none.
+/// Entries of a symlink farm that are not links.
 fn new_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries

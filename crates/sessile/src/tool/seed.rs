@@ -18,21 +18,21 @@ use crate::tool::tree::{Notation, Tree, TreePath};
 
 /// The largest file that is understood rather than copied.
 pub(crate) const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
-/// What one tool's state may take in a room; more is a cache that the profile does not know.
+/// Largest state of one tool in a room; more is a cache that the profile does not list.
 const LARGEST: u64 = 256 * 1024 * 1024;
 const MOST_FILES: usize = 20_000;
 /// How deep directories are copied; a directory in a directory takes a frame of the stack.
 pub(super) const DEEPEST: usize = 100;
 
-/// Something that was copied.
+/// Copy of a tool's state in a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedCopy {
-    /// Where from; nothing if the user had none.
+    /// Sources; empty if the user had none.
     pub from: Vec<PathBuf>,
-    /// Where it would be if the user had one.
+    /// Path that the source would have.
     #[serde(default)]
     pub usual: PathBuf,
-    /// Where to.
+    /// Destination.
     pub to: PathBuf,
     /// The copy's content, as a number.
     pub digest: Option<String>,
@@ -104,14 +104,14 @@ pub(crate) fn plant(
     Ok(SeedCopy { from: from.to_vec(), usual, digest: digest(&to), original, to })
 }
 
-/// Copies a file or a directory as it is.
+/// Copies a file or a directory unchanged.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     let seed = Seed::default();
     let mut copier = Copier::new("", &seed, from, false);
     if from.is_dir() { copier.directory(from, to, Path::new("")) } else { copier.file(from, to) }
 }
 
-/// Several files as one text, with what is relative to them made absolute.
+/// Several files merged into one text, with relative paths made absolute.
 fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> {
     let Some(notation) = format.notation() else {
         let mut all = String::new();
@@ -284,7 +284,7 @@ fn new_file(path: &Path, mode: u32) -> Result<File> {
     Ok(file)
 }
 
-/// Makes a directory in a room. Whether it survives a crash is decided by what is put there.
+/// Creates a directory in a room. Syncing is left to the files in it.
 pub(crate) fn make_dir(dir: &Path) -> Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -314,7 +314,7 @@ pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
     (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| is_like(rest, &name[at..]))
 }
 
-/// What is at a path, as a number: a file's content, or a directory's names and contents. Links count as links.
+/// Digest of a file's content, or of a directory's names and contents. Links count as links.
 pub(crate) fn digest(path: &Path) -> Option<String> {
     let mut hasher = Sha256::new();
     add(path, Path::new(""), &mut hasher)?;

@@ -1,4 +1,4 @@
-//! A directory that looks like the user's, in which what is private is the session's own and the rest are links.
+//! Symlink farms: a directory that mirrors the user's by links, except for the session's private entries.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +11,20 @@ const LARGEST_FILE: u64 = 1024 * 1024;
 const LARGEST_DIR: u64 = 8 * 1024 * 1024;
 const MOST_ENTRIES: usize = 1000;
 
-/// What of a directory is not simply linked.
+/// Paths of a directory that are not simply linked.
 #[derive(Debug, Default)]
 pub(crate) struct PrivatePaths {
     /// Paths below it, and where in the room their copies are.
     pub(crate) copies: Vec<(PathBuf, PathBuf)>,
     /// Paths below it that stay shared whatever they are.
     pub(crate) shared: Vec<PathBuf>,
-    /// Directories of state: what is in them is copied if it is small, and what is new stays private.
+    /// Directories of state: small entries are copied, and new ones stay private.
     pub(crate) state: Vec<PathBuf>,
     /// Whether hidden entries of the directory itself are state too.
     pub(crate) hidden_is_state: bool,
 }
 
-/// Fills `at` with what is in `real`. What is there already stays.
+/// Fills `at` with the entries of `real`. Existing entries stay.
 pub(crate) fn build(real: &Path, at: &Path, private: &PrivatePaths) -> Result<()> {
     // What is put into the directory must stay in the room.
     if at.is_symlink() {

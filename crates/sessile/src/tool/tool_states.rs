@@ -1,4 +1,4 @@
-//! What a session's room holds of the tools' state, and how it compares with the user's own.
+//! State of tools in a session's room, compared with the originals.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::tool::seed::{DEEPEST, SeedCopy, digest, digest_all};
 pub struct ToolState {
     /// The tool.
     pub tool: String,
-    /// What the context binds it to.
+    /// Bindings of the context.
     pub bound: Vec<String>,
-    /// Why it is shared, if it is.
+    /// Reason why it is shared, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
     /// The copies.
@@ -27,9 +27,9 @@ pub struct ToolState {
 /// One copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Copy {
-    /// Where the user's own is.
+    /// Path of the original.
     pub original: Vec<PathBuf>,
-    /// Where the session's is.
+    /// Path of the copy.
     pub copy: PathBuf,
     /// Whether the session has changed it.
     pub changed: bool,
@@ -37,7 +37,7 @@ pub struct Copy {
     pub original_changed: bool,
 }
 
-/// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
+/// State of the tools in a session's room, without tools that have none.
 pub fn tool_states(session: &Session) -> Result<Vec<ToolState>> {
     let plan = Plan::load(session.room().dir())?;
     let mut copied = Plan::copies(session.room().dir())?;

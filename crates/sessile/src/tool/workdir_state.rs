@@ -18,9 +18,9 @@ use crate::tool::plan::{Plan, WorkSeed};
 use crate::tool::prepare::IsolationScope;
 use crate::tool::seed::is_like;
 
-/// Where the session has put something, so that it goes with it.
+/// Record of the copies of a session, which are removed with it.
 const RECORD: &str = "work.json";
-/// How far below the working directory such state is looked for when a room is prepared.
+/// Depth below the working directory that is searched when a room is prepared.
 const DEEPEST: usize = 4;
 const MOST_DIRS: usize = 2000;
 
@@ -44,7 +44,7 @@ struct WorkCopy {
     to: PathBuf,
 }
 
-/// Copies what is in a working directory, and with `below` in those below it, unless the session has it already.
+/// Copies tool state in a working directory, and with `below` in its subdirectories, once per session.
 pub(crate) fn plant(
     state: &State,
     plan: &Plan,
@@ -212,7 +212,7 @@ fn recorded(room: &Path) -> Vec<WorkCopy> {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// Removes what a session has put into working directories, as far as it still stands where it was put.
+/// Removes a session's copies from working directories, unless they were moved.
 pub(crate) fn remove_copies(room: &Path) {
     let id = room.file_name();
     for copy in recorded(room) {

@@ -1,4 +1,4 @@
-//! Which credential an agent gets.
+//! Credentials of agents.
 
 use crate::context::Context;
 use crate::error::{CredentialError, Error, Result};
@@ -24,7 +24,7 @@ pub fn name_for_agent(url: &str) -> Result<CredentialName> {
 }
 
 impl Vault<'_> {
-    /// The credential of an agent, and why: what the context binds, else what is bound to the agent itself.
+    /// Credential of an agent, and the binding: the context's, else the agent's own.
     pub fn for_agent(
         &self,
         url: &str,
@@ -59,7 +59,7 @@ impl Vault<'_> {
             .ok_or(Error::Credential(CredentialError::Exists { name: base.to_string(), place: "vault" }))
     }
 
-    /// Makes an agent one credential's: another that was bound to it is so no more. The names of those.
+    /// Unbinds other credentials from an agent, and returns their names.
     pub fn leave_agent(&self, url: &str, to: &CredentialName) -> Result<Vec<CredentialName>> {
         let had =
             |one: &Credential| one.about.name != *to && one.about.agents.iter().any(|agent| agent == url);

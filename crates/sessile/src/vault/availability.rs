@@ -9,17 +9,17 @@ use crate::state::State;
 use crate::vault::agents::{bound_by_context, bound_in};
 use crate::vault::{Backend, CredentialMetadata, CredentialSource, SelectedCredential};
 
-/// What is known of the credentials of agents after one look into the vault.
+/// Availability of agents' credentials, from one read of the vault.
 pub struct CredentialAvailability<'a> {
     state: &'a State,
     agents: Vec<Agent>,
     selected: Option<SelectedCredential>,
-    /// None if the vault does not open by itself.
+    /// `None` if unlocking the vault requires a person.
     kept: Option<Vec<CredentialMetadata>>,
 }
 
 impl State {
-    /// What is known of the credentials of agents. The vault is opened here, once, if nobody need be asked for that.
+    /// Availability of agents' credentials. Opens the vault once, unless that requires a person.
     pub fn credential_availability(&self) -> CredentialAvailability<'_> {
         CredentialAvailability {
             state: self,

@@ -17,7 +17,7 @@ use crate::vault::Credential;
 use crate::vault::desktop::Desktop;
 use crate::vault::file::FILE;
 
-/// What keeps credentials. Whoever changes something holds the lock on the vault's directory, so that looking and
+/// Backend of the vault. A change holds the lock on the vault's directory, so that reading and
 /// changing are one step, whatever keeps them.
 pub(crate) trait CredentialBackend {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>>;
@@ -41,7 +41,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its name.
+    /// Name.
     pub fn as_str(self) -> &'static str {
         match self {
             Backend::Keychain => "keychain",
@@ -52,10 +52,10 @@ impl Backend {
     }
 }
 
-/// Which place it is, and why.
+/// Chosen backend and the origin of the choice.
 #[derive(Clone, Debug)]
 pub(crate) struct BackendChoice {
-    /// None as long as nothing was ever kept and nothing is said: then the first that is kept decides.
+    /// `None` until a setting or the first stored credential decides.
     pub(crate) backend: Option<Backend>,
     pub(crate) origin: Origin,
 }
@@ -64,7 +64,7 @@ pub(crate) struct BackendChoice {
 pub(crate) const CHOSEN: &str = "keychain";
 
 impl BackendChoice {
-    /// What the settings say; else what was chosen before, so that the same credentials are there with and without a
+    /// Backend from the settings; else the one chosen before, so that the same credentials are there with and without a
     /// desktop around.
     pub(crate) fn of(state: &State, dir: &Path) -> Result<Self> {
         let said = state.settings()?.get("vault.backend")?;
@@ -83,7 +83,7 @@ impl BackendChoice {
         Ok(BackendChoice { backend, origin })
     }
 
-    /// Where they were put before.
+    /// Backend that an earlier call chose.
     pub(crate) fn remembered(dir: &Path) -> Option<Backend> {
         match () {
             () if dir.join(CHOSEN).exists() => Some(Backend::Keychain),
@@ -92,7 +92,7 @@ impl BackendChoice {
         }
     }
 
-    /// Decides for what is to be kept first: the keychain if it is there and open, else a file.
+    /// Backend for the first credential: the keychain if it is available and unlocked, else a file.
     pub(crate) fn decide(state: &State) -> Backend {
         let usable = Desktop::connect(state).and_then(|desktop| desktop.require_unlocked());
         if usable.is_ok() { Backend::Keychain } else { Backend::File }

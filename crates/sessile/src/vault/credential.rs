@@ -1,4 +1,4 @@
-//! A credential: what may be known about it, and the secrets that may not.
+//! A credential: public metadata, and secrets.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use crate::vault::Secret;
 use crate::vault::jwt_account;
 use crate::vault::secret::exposed;
 
-/// What kind of credential it is, with what belongs to the kind and is no secret.
+/// Kind of a credential, with the public fields of the kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum CredentialKind {
     /// A token that is sent as `Authorization: Bearer`.
     Bearer,
-    /// A key that is sent in a header of its own.
+    /// API key in its own header.
     ApiKey {
         /// The header.
         header: String,
@@ -29,43 +29,43 @@ pub enum CredentialKind {
     /// Tokens that an authorization server hands out and renews.
     #[serde(rename = "oauth2")]
     OAuth2(OAuth2),
-    /// What a command prints.
+    /// Secret that a command prints.
     Command {
         /// The command and its arguments.
         command: Vec<String>,
         /// For how many seconds its answer is kept; never, if not told.
         cache_seconds: Option<u64>,
     },
-    /// What a variable holds.
+    /// Secret in an environment variable.
     Env {
         /// The variable.
         variable: String,
     },
 }
 
-/// How OAuth 2 tokens are got.
+/// OAuth 2 client configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth2 {
-    /// How a first token is got.
+    /// Grant type of the first token.
     pub grant: Grant,
-    /// Where tokens are asked for.
+    /// Token endpoint.
     pub token_url: String,
-    /// Where a device code is asked for.
+    /// Device authorization endpoint.
     pub device_url: Option<String>,
-    /// Where tokens are given back.
+    /// Revocation endpoint.
     pub revocation_url: Option<String>,
     /// As whom.
     pub client_id: String,
-    /// For whom the tokens are.
+    /// Audience of the tokens.
     pub audience: Option<String>,
-    /// What the tokens are for.
+    /// Resource indicator (RFC 8707).
     pub resource: Option<String>,
-    /// The credential whose login this one uses instead of one of its own.
+    /// Credential whose login this one shares.
     pub login: Option<CredentialName>,
 }
 
-/// How a first token is got.
+/// OAuth 2 grant type of the first token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grant {
@@ -78,7 +78,7 @@ pub enum Grant {
 }
 
 impl CredentialKind {
-    /// Its name.
+    /// Name.
     pub fn as_str(&self) -> &'static str {
         match self {
             CredentialKind::Bearer => "bearer",
@@ -91,25 +91,25 @@ impl CredentialKind {
     }
 }
 
-/// What may be known and shown.
+/// Metadata of a credential that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CredentialMetadata {
-    /// Its name.
+    /// Name.
     pub name: CredentialName,
-    /// Its kind.
+    /// Kind.
     #[serde(flatten)]
     pub kind: CredentialKind,
-    /// Who one is with it.
+    /// Account that the credential belongs to.
     pub account: Option<String>,
-    /// What it is good for.
+    /// Scopes.
     pub scopes: Vec<String>,
-    /// When it ends, if that is known.
+    /// Expiry, if known.
     pub expires_at: Option<Timestamp>,
-    /// Where it may be sent.
+    /// Sites that it may be sent to.
     pub sites: Vec<Site>,
     /// The agents that get it, by URL.
     pub agents: Vec<String>,
-    /// When it was last set or renewed.
+    /// Time of the last change or renewal.
     pub updated_at: Timestamp,
 }
 
@@ -145,7 +145,7 @@ impl CredentialMetadata {
         self.agents.extend(agents);
     }
 
-    /// Where its agents are, it may be sent.
+    /// Adds the sites of its agents to the allowed sites.
     pub fn allow_agents(&mut self) {
         self.sites.extend(self.agents.iter().filter_map(|agent| Site::of_url(agent).ok()));
         self.sites.sort();
@@ -159,14 +159,14 @@ impl CredentialMetadata {
     }
 }
 
-/// What may not.
+/// Secrets of a credential.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Secrets {
     /// The token, key or password; a command's answer while it is kept.
     #[serde(serialize_with = "exposed::maybe")]
     pub(crate) main: Option<Secret>,
-    /// What renews it.
+    /// Refresh token.
     #[serde(serialize_with = "exposed::maybe")]
     pub(crate) refresh: Option<Secret>,
     /// The client's own.
@@ -177,13 +177,13 @@ pub(crate) struct Secrets {
 /// A credential. It has no way to be printed with its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// What may be known.
+    /// Metadata.
     pub about: CredentialMetadata,
     pub(crate) secrets: Secrets,
 }
 
 impl Credential {
-    /// A new one, with its secret if it has one of its own.
+    /// New credential, with its main secret.
     pub fn new(about: CredentialMetadata, secret: Option<Secret>) -> Self {
         Credential { about, secrets: Secrets { main: secret, ..Secrets::default() } }
     }
@@ -211,7 +211,7 @@ impl Credential {
         self
     }
 
-    /// The same with other things known of it: what is not said stays.
+    /// Same credential with other metadata; omitted fields keep their value.
     #[must_use]
     pub fn with_about(mut self, mut about: CredentialMetadata) -> Self {
         about.kind = self.about.kind.clone();
@@ -226,7 +226,7 @@ impl Credential {
         self
     }
 
-    /// The refresh token, for whoever asks the authorization server.
+    /// Refresh token, for requests to the authorization server.
     pub fn refresh_token(&self) -> Option<&Secret> {
         self.secrets.refresh.as_ref()
     }
@@ -237,12 +237,12 @@ impl Credential {
         self.secrets.refresh.iter().chain(&self.secrets.main).filter(move |_| is_handed_out)
     }
 
-    /// The client's secret, for whoever asks the authorization server.
+    /// Client secret, for requests to the authorization server.
     pub fn client_secret(&self) -> Option<&Secret> {
         self.secrets.client.as_ref()
     }
 
-    /// Everything in it that nobody must see.
+    /// All secrets of the credential.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let Secrets { main, refresh, client } = &self.secrets;
         [main, refresh, client].into_iter().flatten().filter(|secret| !secret.is_empty())
@@ -253,7 +253,7 @@ impl Credential {
         Zeroizing::new(serde_json::to_string(&WholeRef::of(self)).unwrap_or_default())
     }
 
-    /// The credential of such a text; the reason if there is none, which never repeats the text.
+    /// Credential parsed from text; the error never repeats the text.
     pub(crate) fn of_text(text: &str) -> Result<Self, String> {
         let whole: Whole = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         Ok(whole.into())
@@ -297,7 +297,7 @@ impl From<Whole> for Credential {
     }
 }
 
-/// What is wrong with a JSON text, without a word of it.
+/// Problem of a JSON text, without quoting it.
 pub(crate) fn unreadable(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Data => "something in it does not mean anything here",

@@ -12,10 +12,10 @@ use crate::vault::keychain::{Keychain, KeychainEndpoint, KeychainError};
 use crate::vault::{Credential, Secret};
 use crate::vault_key::VaultKey;
 
-/// How long the keychain may take to answer: it may have to be started first.
+/// Timeout of the keychain, which may have to be started first.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What kind of item they are, for those who look into the keychain.
+/// Schema of the items, shown by keychain viewers.
 const SCHEMA: &str = "org.sessile.Vault";
 
 /// The keychain, opened for this application and this state directory.
@@ -55,7 +55,8 @@ impl Desktop {
         self.keychain.borrow_mut().require_unlocked().map_err(failed)
     }
 
-    /// What every item of this vault has. Those of one kind have the same names, so that one replaces only its like.
+    /// Attributes of every item of this vault. Items of one kind have the same names, so that one replaces only its
+    /// like.
     fn attributes<'a>(&'a self, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
         let own = [("xdg:schema", SCHEMA), ("application", &*self.application), ("vault", &*self.vault)];
         own.iter().chain(more).copied().collect()
@@ -94,7 +95,7 @@ impl Desktop {
         self.put_item(&label, &key_attributes(&key.id()), &Secret::new(key.to_text().as_str()))
     }
 
-    /// Forgets a key that is no longer needed.
+    /// Deletes a key that is no longer needed.
     pub(crate) fn forget_key(&self, id: &str) -> Result<()> {
         self.keychain.borrow_mut().remove(&self.attributes(&key_attributes(id))).map(drop).map_err(failed)
     }

@@ -36,7 +36,7 @@ impl<'a> FileVault<'a> {
         self.dir.join(FILE)
     }
 
-    /// The file, if there is one, not opened.
+    /// Sealed file, if it exists.
     fn sealed(&self) -> Result<Option<SealedFile>> {
         let path = self.path();
         let text = match read_checked(&path, LIMIT, |found| check_private(&path, found)) {
@@ -62,7 +62,7 @@ impl<'a> FileVault<'a> {
         }
     }
 
-    /// Where its key is from; `None` if there is no file yet.
+    /// Source of the key; `None` without a file.
     pub(crate) fn key_source(&self) -> Result<Option<KeySource>> {
         Ok(self.sealed()?.map(|sealed| sealed.header.key))
     }
@@ -130,13 +130,13 @@ impl<'a> FileVault<'a> {
         Ok(kept)
     }
 
-    /// How long it is open without a passphrase.
+    /// Time that the file stays open without a passphrase.
     pub(crate) fn unlocked_for(&self) -> Result<Option<Duration>> {
         let Some(sealed) = self.sealed()? else { return Ok(None) };
         Ok(keys::kept(self.state, &sealed.header.key_id)?.map(|(_, left)| left))
     }
 
-    /// Where the key is while a passphrase keeps the file open.
+    /// File of the key while the vault is unlocked.
     pub(crate) fn kept_file(&self) -> Option<PathBuf> {
         let header = self.sealed().ok().flatten()?.header;
         keys::kept_file(self.state, &header.key_id)
@@ -182,7 +182,7 @@ impl<'a> FileVault<'a> {
         Ok(key)
     }
 
-    /// Its content. It may be sealed anew, under another key, between the looks at the file and at its key: then once
+    /// Content. It may be sealed anew, under another key, between the looks at the file and at its key: then once
     /// more.
     fn read(&self) -> Result<Vec<Credential>> {
         let Some(sealed) = self.sealed()? else { return Ok(Vec::new()) };

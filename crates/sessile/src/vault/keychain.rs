@@ -11,7 +11,7 @@ pub type ItemAttributes = BTreeMap<String, String>;
 /// Function that connects to a keychain.
 pub type KeychainConnector = fn(&KeychainEndpoint<'_>) -> Result<Box<dyn Keychain>, KeychainError>;
 
-/// Where a keychain is reached, and as whom.
+/// Endpoint of a keychain: address and user.
 #[derive(Clone, Debug)]
 pub struct KeychainEndpoint<'a> {
     /// Address of the D-Bus session bus. `None` without a desktop session.

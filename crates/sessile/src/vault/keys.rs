@@ -1,4 +1,4 @@
-//! Where the key of a sealed file is kept, and how a passphrase becomes one.
+//! Keys of sealed files: storage, and derivation from a passphrase.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -18,14 +18,14 @@ use crate::vault_key::VaultKey;
 use crate::world::World;
 use sessile_wire::hex::{hex, unhex};
 
-/// What a new passphrase costs to try: 64 MiB and three passes.
+/// Cost of deriving a key from a new passphrase: 64 MiB and three passes.
 const MEMORY: u32 = 64 * 1024;
 const PASSES: u32 = 3;
-/// What a file may ask for: it says so before anything in it is proven.
+/// Largest cost that a file may ask for, because its header is read before it is authenticated.
 const MOST_MEMORY: u32 = 1024 * 1024;
 const MOST_PASSES: u32 = 16;
 
-/// Where new passphrases come from, and how a passphrase becomes a key.
+/// Salts of new passphrases, and key derivation.
 impl KeySource {
     /// A passphrase with a new salt.
     pub fn new_passphrase() -> Result<Self> {
@@ -33,9 +33,10 @@ impl KeySource {
         Ok(KeySource::Passphrase { salt, memory: MEMORY, passes: PASSES })
     }
 
-    /// The key that a passphrase is; `None` if this is no passphrase, or one that nobody wrote.
+    /// Key derived from a passphrase; `None` for another source or invalid parameters.
     pub(crate) fn derive(&self, passphrase: &Secret) -> Option<VaultKey> {
         let KeySource::Passphrase { salt, memory, passes } = self else { return None };
+        // The parameters come from a file that is not authenticated yet: a hostile one could exhaust memory.
         if *memory > MOST_MEMORY || *passes > MOST_PASSES {
             return None;
         }
@@ -101,7 +102,7 @@ pub(crate) fn key_file(state: &State, dir: &Path) -> Result<PathBuf> {
 /// A key file and the lock on its directory, under which it is changed.
 pub(crate) struct KeyFile<'a> {
     path: PathBuf,
-    /// Its name in the directory that really holds it.
+    /// Name in the directory that really holds it.
     name: PathBuf,
     dir: Held<'a>,
     world: &'a World,
@@ -119,6 +120,7 @@ impl<'a> KeyFile<'a> {
         let real = crate::files::resolve_links(&path)?;
         let inode = |dir: &Path| dir.metadata().ok().map(|found| (found.dev(), found.ino()));
         let parent = real.parent().unwrap_or(Path::new("/"));
+        // By inode, because two paths can lead to one directory, and locking it twice would deadlock.
         let is_in_vault = inode(parent).is_some_and(|found| Some(found) == inode(vault.path()));
         let (dir, name) = if is_in_vault {
             (Held::Vault(vault), PathBuf::from(real.file_name().unwrap_or_default()))
@@ -129,7 +131,7 @@ impl<'a> KeyFile<'a> {
         Ok(KeyFile { path, name, dir, world: state.world() })
     }
 
-    /// Its key, made first if it is not there.
+    /// Key, made first if it is not there.
     pub(crate) fn key(&self) -> Result<VaultKey> {
         match read_key_file(&self.path, self.world)?.and_then(|keys| keys.into_iter().next()) {
             Some(key) => Ok(key),
@@ -144,6 +146,7 @@ impl<'a> KeyFile<'a> {
     /// Puts a new key beside those that are there, which still open what they have sealed.
     pub(crate) fn add_new(&self) -> Result<VaultKey> {
         let (old, new) = (read_key_file(&self.path, self.world)?.unwrap_or_default(), VaultKey::generate()?);
+        // The old keys stay until the file is resealed: a crash in between must not lose the vault.
         let all: Vec<&VaultKey> = [&new].into_iter().chain(&old).collect();
         self.write(&all)?;
         Ok(new)
@@ -243,7 +246,7 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(VaultKey, Dura
     }
 }
 
-/// Forgets a kept key; whether there was one.
+/// Deletes a kept key; returns whether it existed.
 pub(crate) fn forget(state: &State, key_id: &str) -> Result<bool> {
     let Some((dir, name)) = kept_place(state, key_id) else { return Ok(false) };
     if dir.join(&name).symlink_metadata().is_err() {

@@ -1,4 +1,4 @@
-//! A credential that is about to be used: not expired, and sent only where it may be sent.
+//! Loading of credentials for use: renewal, expiry, and the sites that one may be sent to.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::vault::variables::Variables;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, CredentialKind, CredentialMetadata, Secret, TokenRefresher};
 
-/// How long a command may take that prints a secret; a person may have to answer it.
+/// Timeout of a command that prints a secret, which a person may have to answer.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 /// A credential with its secret at hand.
 #[derive(Clone, Debug)]
 pub struct LoadedCredential {
-    /// What may be known about it.
+    /// Metadata.
     pub about: CredentialMetadata,
     /// Whether it was given for this very call, which then says where it goes.
     pub for_this_call: bool,
@@ -83,8 +83,8 @@ impl LoadedCredential {
 }
 
 impl Vault<'_> {
-    /// A credential for use. A variable that is named after it wins over what is kept. One whose time is up is renewed
-    /// first if it can be, and is an error if it cannot.
+    /// Loads a credential for use. A variable named after it wins over the vault. An expired credential is renewed
+    /// first if possible, and is an error otherwise.
     pub fn load_credential(
         &self,
         name: &CredentialName,
@@ -148,7 +148,7 @@ impl Vault<'_> {
         }
     }
 
-    /// What a variable that is named after a credential says. It stands for the kept one, and goes where that goes.
+    /// Credential from a variable named after it, with the sites of the stored one.
     pub fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
         let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
@@ -269,7 +269,7 @@ impl Vault<'_> {
     }
 }
 
-/// What a command printed: the secret in a line, or an object with the secret and its end.
+/// Output of a credential command: a line with the secret, or an object with the secret and its expiry.
 struct CommandAnswer {
     secret: Secret,
     expires_at: Option<Timestamp>,
@@ -312,7 +312,7 @@ impl CommandAnswer {
     }
 }
 
-/// The time that a text is, as RFC 3339 writes it.
+/// Time parsed from RFC 3339.
 pub fn time_of(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }

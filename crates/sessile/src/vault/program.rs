@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 use crate::world::World;
 
-/// How often one that has answered is looked at until it ends.
+/// Poll interval for the end of a program that has answered.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The longest answer.
 const LIMIT: u64 = 1024 * 1024;
 
-/// What a program answered.
+/// Reply of a helper program.
 pub(crate) struct HelperReply {
     pub(crate) succeeded: bool,
     pub(crate) status: String,
@@ -32,6 +32,7 @@ pub(crate) fn ask(
 ) -> Result<HelperReply, String> {
     let [program, args @ ..] = command else { return Err("there is no command".into()) };
     let mut child = Command::new(program);
+    // The injected world, not this process's: a server or a test may have another.
     child.args(args).env_clear().envs(world.variables());
     if let Some(cwd) = world.cwd() {
         child.current_dir(cwd);
@@ -45,6 +46,7 @@ pub(crate) fn ask(
     let question = question.map(|question| Zeroizing::new(question.to_owned()));
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = mpsc::channel();
+    // Writing and reading in parallel: a program that answers before it reads all would deadlock otherwise.
     let writer = std::thread::Builder::new().spawn(move || {
         if let (Some(stdin), Some(question)) = (stdin.as_mut(), question) {
             // One that does not listen may still answer.
@@ -54,6 +56,7 @@ pub(crate) fn ask(
     });
     let reader = std::thread::Builder::new().spawn(move || {
         let mut output = Zeroizing::new(Vec::new());
+        // One byte more than allowed tells a full answer from one that is too long.
         let read = stdout.map(|stdout| stdout.take(LIMIT + 1).read_to_end(&mut output));
         sender.send(read.transpose().map(|_| output))
     });

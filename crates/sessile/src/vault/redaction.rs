@@ -1,4 +1,4 @@
-//! Copies of a secret that tools have put into sessions' rooms.
+//! Redaction of copies of a secret that tools made in sessions' rooms.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,20 +17,20 @@ use crate::vault::vault::Vault;
 const LARGEST: u64 = 16 * 1024 * 1024;
 /// Shorter secrets would be found everywhere.
 const SHORTEST: usize = 8;
-/// Longer ones are no words by chance.
+/// Length from which a secret does not occur by chance.
 const LONG: usize = 16;
 
-/// What became of the copies in rooms.
+/// Report of redacted copies.
 #[derive(Clone, Debug, Default)]
 pub struct RedactionReport {
-    /// The files where there was one.
+    /// Files that held a copy.
     pub files: Vec<PathBuf>,
-    /// The files that hold one still, for they cannot be changed.
+    /// Files that still hold a copy, because they cannot be changed.
     pub failed: Vec<PathBuf>,
 }
 
 impl Vault<'_> {
-    /// Blots out every copy of a credential's secrets in the rooms of this user's sessions: as they are, and in base 64.
+    /// Redacts every copy of a credential's secrets in the rooms of this user's sessions, plain and in base 64.
     pub fn redact_copies(&self, credentials: &[Credential]) -> RedactionReport {
         let mut wanted: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         for secret in credentials.iter().flat_map(Credential::secrets) {
@@ -48,7 +48,7 @@ impl Vault<'_> {
     }
 }
 
-/// What a text looks like in base 64, wherever in it it begins: three forms, without the letters at the ends that depend
+/// Base 64 forms of a text at every alignment: three forms, without the letters at the ends that depend
 /// on what stands around it.
 fn in_base64(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
     let form = |before: usize| {

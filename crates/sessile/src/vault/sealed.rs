@@ -1,6 +1,6 @@
 //! The sealed file: one text that only its key opens, and that shows every change.
 //!
-//! It is a line of JSON: what it is, its version, where the key is from, a nonce that is new at every write, and the
+//! A line of JSON: format, version, key source, a nonce that is new at every write, and the
 //! sealed content. All that stands before the content is authenticated with it. There is one way to write a file, and
 //! a reader that finds another refuses it, so there is no byte whose change would go unnoticed.
 
@@ -17,7 +17,7 @@ use sessile_wire::hex::{hex, unhex};
 pub const VERSION: u64 = 1;
 const FORMAT: &str = "sessile vault";
 
-/// Where the key of a file is from.
+/// Source of a file's key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum KeySource {
@@ -31,47 +31,48 @@ pub enum KeySource {
         salt: String,
         /// The memory it takes, in KiB.
         memory: u32,
-        /// How many passes.
+        /// Number of passes.
         passes: u32,
     },
 }
 
-/// What stands before the sealed content. The order of the fields is the order in the file.
+/// Header of a sealed file. The order of the fields is the order in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     format: String,
     version: u64,
-    /// Where the key is from.
+    /// Source of the key.
     pub key: KeySource,
-    /// Which key it is.
+    /// Id of the key.
     pub key_id: String,
     nonce: String,
 }
 
-/// A file that was read and not opened yet.
+/// Sealed file, read and not yet decrypted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SealedFile {
-    /// What stands before the content.
+    /// Header.
     pub header: Header,
     sealed: String,
 }
 
-/// Why a text is not a vault that can be opened.
+/// Reason why a text cannot be unsealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnsealError {
-    /// A newer version wrote it.
+    /// Written by a newer version.
     TooNew(u64),
-    /// It is not as it was written.
+    /// Damaged.
     Damaged(String),
-    /// It is whole as far as can be told, and this is not its key.
+    /// Sealed with another key.
     OtherKey,
 }
 
 impl SealedFile {
     /// Seals a content under a key.
     pub fn seal(content: &str, key: &VaultKey, source: KeySource) -> Result<Self> {
+        // 24 random bytes, which XChaCha20 takes, do not repeat in practice, so no counter has to be stored.
         let nonce: [u8; 24] = crate::random::bytes()?;
         let header = Header {
             format: FORMAT.to_owned(),
@@ -115,6 +116,7 @@ impl SealedFile {
             return Err(UnsealError::TooNew(version));
         }
         let sealed: SealedFile = serde_json::from_str(text).map_err(unreadable)?;
+        // Whitespace, key order and letter case of hex are not authenticated, so any other spelling is refused.
         if version < VERSION || sealed.to_text() != text {
             return Err(damaged("it is not as it was written"));
         }
@@ -124,6 +126,7 @@ impl SealedFile {
     /// The content, if this is the key and nothing was changed.
     pub fn open(&self, key: &VaultKey) -> Result<Zeroizing<String>, UnsealError> {
         let damaged = |reason: &str| UnsealError::Damaged(reason.to_owned());
+        // Tells a wrong key from damage, which decryption alone cannot.
         if self.header.key_id != key.id() {
             return Err(UnsealError::OtherKey);
         }

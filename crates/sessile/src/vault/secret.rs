@@ -1,10 +1,10 @@
 //! Serialization of secrets, for the fields that name it.
 //!
-//! Nothing else serializes one. Its output is sealed, or goes to a keychain or a helper.
+//! The only serialization of a secret. The output is sealed, or goes to a keychain or a helper.
 
 pub use sessile_wire::secret::Secret;
 
-/// Writes secrets as they are: only for what is sealed afterwards, or handed to a keychain or a helper.
+/// Serialization in plain text, for content that is sealed or handed to a keychain or a helper.
 pub(crate) mod exposed {
     use serde::{Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! Which credential a call acts with.
+//! Credential of a call.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use crate::state::State;
 use crate::vault::credential::CredentialMetadata;
 use crate::vault::{CredentialKind, LoadedCredential, Secret, TokenRefresher, jwt_account, jwt_expiry};
 
-/// What a credential is, and what selected it.
+/// Selected credential and its origin.
 #[derive(Clone, Debug)]
 pub struct SelectedCredential {
-    /// What it is.
+    /// Source of the credential.
     pub what: CredentialSource,
-    /// What selected it.
+    /// Origin of the selection.
     pub origin: Origin,
 }
 
@@ -70,7 +70,7 @@ impl State {
 }
 
 impl SelectedCredential {
-    /// It as it can be used now.
+    /// Loads the credential for use.
     pub fn load_credential(&self, state: &State, renew: &dyn TokenRefresher) -> Result<LoadedCredential> {
         if let CredentialSource::Named(name) = &self.what {
             return state.vault()?.load_credential(name, self.origin.to_string(), renew);
@@ -93,7 +93,7 @@ impl SelectedCredential {
         Ok(LoadedCredential::new(about, token, true))
     }
 
-    /// What may be known about it, as it is kept: nothing is renewed, run or checked. `None` if it is not there.
+    /// Stored metadata, without a renewal, command or check. `None` if the credential does not exist.
     pub fn about(&self, state: &State) -> Result<Option<CredentialMetadata>> {
         match &self.what {
             CredentialSource::Named(name) => {

@@ -19,54 +19,54 @@ use crate::vault::{Credential, CredentialKind, Grant, OAuth2, Secret};
 /// quarter of its life.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// What is asked of an authorization server.
+/// Request to an authorization server.
 #[derive(Clone, Debug)]
 pub struct TokenRequest<'a> {
-    /// Where and as whom.
+    /// Endpoints and client.
     pub oauth: &'a OAuth2,
     /// The client's secret.
     pub client_secret: Option<&'a Secret>,
-    /// What the login left; without it the client asks for itself.
+    /// Refresh token of the login; `None` for the client's own grant.
     pub refresh_token: Option<&'a Secret>,
-    /// What the token is to be good for; nothing for what it was good for before.
+    /// Requested scopes; empty for the previous ones.
     pub scopes: &'a [String],
-    /// For whom the token is.
+    /// Audience.
     pub audience: Option<&'a str>,
-    /// What the token is for.
+    /// Resource indicator (RFC 8707).
     pub resource: Option<&'a str>,
 }
 
-/// What an authorization server gave.
+/// Token response of an authorization server.
 #[derive(Clone, Debug)]
 pub struct TokenResponse {
     /// The token.
     pub access: Secret,
     /// The refresh token that takes the place of the old one, if there is a new one.
     pub refresh: Option<Secret>,
-    /// For how many seconds the token is good.
+    /// Lifetime of the token, in seconds.
     pub expires_in: Option<u64>,
-    /// What it is good for, if the server said.
+    /// Granted scopes, if the server returned them.
     pub scopes: Option<Vec<String>>,
-    /// Who one is with it, if the server said.
+    /// Account, if the server returned one.
     pub account: Option<String>,
 }
 
-/// Why it gave nothing.
+/// Failed token request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequestError {
-    /// What happened, without a secret in it.
+    /// Failure, without a secret.
     pub reason: String,
     /// Whether the server was reached and said no: then only a new login helps.
     pub refused: bool,
 }
 
-/// Whoever can talk to authorization servers. The library cannot: it knows no network.
+/// Client of authorization servers. The library has no network, so its caller provides one.
 pub trait TokenRefresher {
-    /// Asks for a token.
+    /// Requests a token.
     fn renew(&self, renewal: &TokenRequest<'_>) -> std::result::Result<TokenResponse, TokenRequestError>;
 }
 
-/// For those who cannot.
+/// Implementation without a network.
 impl TokenRefresher for () {
     fn renew(&self, _renewal: &TokenRequest<'_>) -> std::result::Result<TokenResponse, TokenRequestError> {
         Err(TokenRequestError {
@@ -77,7 +77,7 @@ impl TokenRefresher for () {
 }
 
 impl TokenResponse {
-    /// Puts what was given into a credential.
+    /// Stores the response in a credential.
     pub fn into_credential(self, credential: &mut Credential, now: Timestamp) {
         let TokenResponse { access, refresh, expires_in, scopes, account } = self;
         let seconds = expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -139,11 +139,11 @@ impl Failure {
     }
 }
 
-/// How far a credential's time is up.
+/// Freshness of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
     Fresh,
-    /// It works still, and not for long.
+    /// Valid, and expires soon.
     Ending,
     Over,
 }
@@ -161,7 +161,7 @@ impl Credential {
         }
     }
 
-    /// One that is good for a short time only would be ending from the start, and be asked for by everyone.
+    /// A fixed margin would make a short-lived token stale from the start, and every process would renew it.
     fn margin(&self, end: Timestamp) -> Duration {
         let whole = Duration::try_from(end.duration_since(self.about.updated_at)).unwrap_or_default();
         MARGIN.min(whole / 4)
@@ -182,6 +182,7 @@ impl Vault<'_> {
         let mut alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let now = self.state.world().now();
         let credential = self.require(name, "renewing it")?;
+        // Another process renewed it while this one waited for the lock.
         if credential.freshness(now) == Freshness::Fresh {
             return Ok(credential);
         }

@@ -10,7 +10,7 @@ use crate::vault::backend::CredentialBackend;
 use crate::vault::credential::CredentialMetadata;
 use crate::vault::{Credential, CredentialKind, Secret};
 
-/// What the variables hold that are named after credentials.
+/// Credentials in variables that are named after them.
 pub(crate) struct Variables<'a> {
     state: &'a State,
 }

@@ -19,39 +19,39 @@ use crate::vault::sealed::KeySource;
 use crate::vault::variables::Variables;
 use crate::vault::{Credential, CredentialMetadata, Secret};
 
-/// How long another may take to renew a credential: a call over the network, or a command that asks a person.
+/// Time that another process may take for a renewal: a network call, or a command that asks a person.
 const RENEWAL_LIMIT: Duration = Duration::from_secs(150);
 
 /// The vault, as this call finds it.
 pub struct Vault<'a> {
     pub(crate) state: &'a State,
-    /// None if this call keeps no state at all.
+    /// `None` if this call keeps no state.
     dir: Option<PathBuf>,
     choice: BackendChoice,
 }
 
-/// What was moved to another place.
+/// Result of moving credentials to another backend.
 #[derive(Clone, Debug, Serialize)]
 pub struct CredentialMigration {
-    /// What came.
+    /// Moved credentials.
     pub moved: Vec<CredentialName>,
-    /// What was there already.
+    /// Credentials that the target already had.
     pub there: Vec<CredentialName>,
 }
 
-/// What `status` tells about it.
+/// Status of the vault.
 #[derive(Clone, Debug, Serialize)]
 pub struct VaultStatus {
-    /// Where credentials are kept; none as long as there is none and nothing is said.
+    /// Backend; `None` until one is chosen.
     pub backend: Option<Backend>,
-    /// What decided that.
+    /// Origin of the choice.
     pub origin: Origin,
     /// The file, if it is one.
     #[serde(serialize_with = "crate::text::maybe_path_in_json")]
     pub path: Option<PathBuf>,
-    /// Where its key is from, if it is a file.
+    /// Source of the key of a file.
     pub key: Option<&'static str>,
-    /// Until when a passphrase keeps it open, in seconds from now.
+    /// Seconds until the vault locks again.
     pub unlocked_seconds: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Vault<'_> {
         self.keeper()?.map_or(Ok(None), |keeper| keeper.get(name))
     }
 
-    /// Everything in it, in the order of the names.
+    /// All credentials, by name.
     pub fn list(&self) -> Result<Vec<Credential>> {
         self.keeper()?.map_or(Ok(Vec::new()), |keeper| keeper.all())
     }
@@ -103,7 +103,7 @@ impl Vault<'_> {
         Err(CredentialError::NotFound { name: name.to_string(), wanted_by: wanted_by.into(), near }.into())
     }
 
-    /// Changes one credential: what is there before goes in, what is to be there comes out. Nobody else changes the
+    /// Changes one credential: the closure gets the current one and returns the new one. Nobody else changes the
     /// vault in between.
     pub fn change(
         &self,
@@ -232,12 +232,12 @@ impl Vault<'_> {
         self.choice.backend == Some(Backend::Keychain) && file.is_some_and(|file| file.exists())
     }
 
-    /// Where credentials are kept, if that is decided.
+    /// Backend, if one is chosen.
     pub fn backend(&self) -> Option<Backend> {
         self.choice.backend
     }
 
-    /// What `status` tells about it. Nothing is decrypted and no keychain is asked.
+    /// Status of the vault, without decrypting or opening a keychain.
     pub fn status(&self) -> Result<VaultStatus> {
         let file = self.file();
         let key = file.as_ref().map(FileVault::key_source).transpose()?.flatten();
@@ -266,12 +266,12 @@ impl Vault<'_> {
         self.require_file()?.lock_up()
     }
 
-    /// Fails unless it is a sealed file: nothing else has a key of its own.
+    /// Fails unless the vault is a sealed file, because only that has a key.
     pub fn require_sealed(&self) -> Result<()> {
         self.require_file().map(drop)
     }
 
-    /// Seals the file anew under another key.
+    /// Reseals the file under another key.
     pub fn rekey(&self, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
         let dir = self.lock()?;
         // It may have moved while the lock was waited for.
@@ -362,7 +362,7 @@ impl Vault<'_> {
     }
 }
 
-/// Which credentials use the login of another.
+/// Whether a credential shares the login of another.
 pub fn uses_login(about: &CredentialMetadata, login: &CredentialName) -> bool {
     matches!(&about.kind, crate::vault::CredentialKind::OAuth2(oauth) if oauth.login.as_ref() == Some(login))
 }

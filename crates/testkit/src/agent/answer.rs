@@ -1,4 +1,4 @@
-//! How an agent answers.
+//! Answers of an agent.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use super::script::{AgentCaller, ScriptOutcome, rest, take};
 use super::tasks::{Tasks, is_last, is_terminal};
 use super::wire::{Action, AgentCall, Fault, ReplyTarget};
 
-/// What all of an agent's connections have in common.
+/// State shared by an agent's connections.
 pub(super) struct AgentShared {
     pub(super) options: AgentOptions,
     pub(super) base: String,

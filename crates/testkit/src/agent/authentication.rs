@@ -1,4 +1,4 @@
-//! Whom an agent lets in.
+//! Authentication of an agent's clients.
 
 use sessile_wire::percent::decode_lossy;
 
@@ -7,7 +7,7 @@ use super::http::ReceivedRequest;
 use super::options::{AgentAuth, AgentOptions};
 use crate::node::get;
 
-/// Whose the credential of a request is.
+/// Account of a request's credential.
 pub(super) fn account(options: &AgentOptions, seen: &ReceivedRequest) -> Option<String> {
     let of_scheme = |scheme: &str| {
         let (given, secret) = seen.header("authorization")?.split_once(' ')?;
@@ -34,7 +34,7 @@ pub(super) fn account(options: &AgentOptions, seen: &ReceivedRequest) -> Option<
     options.accounts.iter().find(|(known, _)| *known == secret).map(|(_, account)| account.clone())
 }
 
-/// What is said to those who are not let in.
+/// Challenge to unauthenticated clients.
 pub(super) fn challenge(auth: &AgentAuth) -> &'static str {
     match auth {
         AgentAuth::Basic => "Basic realm=\"agent\"",

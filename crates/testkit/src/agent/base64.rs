@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What stands for this text.
+/// Base64 of this text.
 pub(super) fn to_base64(text: &str) -> String {
     let mut coded = String::new();
     for bytes in text.as_bytes().chunks(3) {

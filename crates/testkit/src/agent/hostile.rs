@@ -1,4 +1,4 @@
-//! What an agent may do to those who ask it.
+//! Misbehaviour of agents.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::http::{ChunkedReply, ReceivedRequest, reply};
 
-/// Where an agent misbehaves.
+/// Requests in which an agent misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MisbehaviourPoint {
-    /// When it is asked for its card.
+    /// Requests for the card.
     Card,
-    /// In everything else.
+    /// All other requests.
     Calls,
 }
 
-/// How an agent misbehaves. Whatever does not end by itself ends with the client or with the agent.
+/// Misbehaviour of an agent. Endless kinds end with the client or with the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misbehaviour {
     /// JSON with one string of so many bytes; in a stream, one event of them.
@@ -26,11 +26,11 @@ pub enum Misbehaviour {
     SlowHead(Duration),
     /// A body like that.
     SlowBody(Duration),
-    /// Nothing at all.
+    /// No answer.
     Silence,
     /// The connection is closed at once.
     HangUp,
-    /// What is no JSON.
+    /// Invalid JSON.
     InvalidJson,
     /// JSON that is nested so many times.
     DeepJson(usize),

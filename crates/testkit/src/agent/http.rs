@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a connection may say nothing.
+/// Idle timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The most that a request may carry.
@@ -21,11 +21,11 @@ pub struct ReceivedRequest {
     pub method: String,
     /// Without the query.
     pub path: String,
-    /// Without the question mark; empty if there is none.
+    /// Query without the question mark; may be empty.
     pub query: String,
     /// The headers in their order, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; what is not UTF-8 in it is replaced.
+    /// Body, with invalid UTF-8 replaced.
     pub body: String,
 }
 
@@ -101,7 +101,7 @@ impl Listener {
         Listener { address, open, acceptor: Some(acceptor) }
     }
 
-    /// How many connections are open.
+    /// Number of open connections.
     pub(super) fn connections(&self) -> usize {
         self.open.streams.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -228,7 +228,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// An answer that comes piece by piece.
+/// Chunked reply.
 pub(super) struct ChunkedReply<'a>(pub(super) &'a mut TcpStream);
 
 impl ChunkedReply<'_> {

@@ -1,4 +1,4 @@
-//! How an agent is started, and the card that says so.
+//! Options of an agent, and its card.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ pub enum Protocol {
     V03,
 }
 
-/// How requests are put into HTTP.
+/// Protocol binding of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentBinding {
     /// JSON-RPC, at `/rpc`.
@@ -20,10 +20,10 @@ pub enum AgentBinding {
     Rest,
 }
 
-/// What an agent wants to see before it answers; the card says it, and is itself for everybody.
+/// Authentication that an agent requires, and declares in its public card.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AgentAuth {
-    /// Nothing.
+    /// No isolation.
     #[default]
     None,
     /// A token.
@@ -38,21 +38,21 @@ pub enum AgentAuth {
     ApiKeyCookie(String),
     /// A token of an [`OidcServer`](crate::OidcServer), which is asked whose it is.
     OAuth2 {
-        /// Its issuer.
+        /// Issuer.
         issuer: String,
         /// By a device code, which cards know only in 1.0; otherwise a client's own credentials.
         device: bool,
     },
 }
 
-/// How an agent is started.
+/// Options of an agent.
 #[derive(Debug, Clone)]
 pub struct AgentOptions {
-    /// What the card offers, in its order.
+    /// Interfaces of the card, in order.
     pub interfaces: Vec<(AgentBinding, Protocol)>,
-    /// What is asked for.
+    /// Required authentication.
     pub auth: AgentAuth,
-    /// Secrets that are let in, and whose each one is.
+    /// Accepted secrets and their accounts.
     pub accounts: Vec<(String, String)>,
     /// Whether configurations of push notifications are taken, and notifications sent.
     pub push: bool,

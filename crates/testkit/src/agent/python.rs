@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use super::options::{AgentAuth, AgentOptions, Protocol};
 use crate::node::NodeServer;
 
-/// How long one may take until it listens; importing the SDK alone takes a second or two.
+/// Timeout of an agent's start; importing the SDK alone takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What stands for the agent's address until it has one.
+/// Placeholder of the agent's address.
 const PLACEHOLDER: &str = "http://agent.invalid";
 
 /// An agent on a port of its own, which ends when this is dropped. It does what the text of a message says: see
@@ -71,7 +71,7 @@ impl PythonAgent {
         }
     }
 
-    /// Its address, `http://127.0.0.1:PORT`.
+    /// Address, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         self.server.address()
     }

@@ -7,7 +7,7 @@ use super::options::{AgentBinding, Protocol};
 use super::wire::{Fault, ReplyTarget};
 
 impl ReplyTarget {
-    /// What surrounds a result.
+    /// Envelope of a result.
     pub(super) fn wrap(&self, result: Value) -> Value {
         match self.binding {
             AgentBinding::JsonRpc => json!({"jsonrpc": "2.0", "id": self.id, "result": result}),
@@ -142,7 +142,7 @@ impl ReplyTarget {
         }
     }
 
-    /// What a body is called.
+    /// Media type of a body.
     pub(super) fn media_type(&self) -> &'static str {
         match (self.binding, self.protocol) {
             (AgentBinding::Rest, Protocol::V1) => "application/a2a+json",

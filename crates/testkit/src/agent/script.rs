@@ -1,4 +1,4 @@
-//! What an agent does with a message: its first word says it.
+//! Scripts of an agent, by the first word of a message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::tasks::{Tasks, is_last, is_terminal, new_id};
 use super::wire::{AgentCall, Fault};
 use super::{Protocol, ScriptedAgent};
 
-/// What comes of a message.
+/// Outcome of a message.
 pub(super) enum ScriptOutcome {
     /// Only this, after so long.
     Message(Value, Duration),
@@ -19,7 +19,7 @@ pub(super) enum ScriptOutcome {
     Task { value: Value, said: usize, bare: bool, cut: Option<usize> },
 }
 
-/// Who asks, as the credential says.
+/// Caller, by its credential.
 pub(super) struct AgentCaller<'a> {
     pub(super) account: Option<String>,
     pub(super) seen: &'a ReceivedRequest,

@@ -1,4 +1,4 @@
-//! An agent of our own.
+//! Scripted agent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl ScriptedAgent {
         ScriptedAgent { listener, shared }
     }
 
-    /// Its address, `http://127.0.0.1:PORT`.
+    /// Address, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         &self.shared.base
     }
@@ -65,7 +65,7 @@ impl ScriptedAgent {
         self.seen().iter().any(|seen| seen.holds(text))
     }
 
-    /// How many connections are open now.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.listener.connections()
     }

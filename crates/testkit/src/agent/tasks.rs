@@ -1,4 +1,4 @@
-//! What an agent remembers. Everything is in the shape of 1.0, and put into the client's when it is said.
+//! Tasks of an agent, in the shape of 1.0, and converted to the client's version in answers.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -19,7 +19,7 @@ pub(super) struct TaskTable {
     pub(super) tasks: HashMap<String, Task>,
     /// Ids, oldest first.
     pub(super) order: Vec<String>,
-    /// How many messages each context had.
+    /// Number of messages per context.
     pub(super) contexts: HashMap<String, u64>,
     /// Contexts that were known once.
     pub(super) forgotten: HashSet<String>,
@@ -29,7 +29,7 @@ pub(super) struct TaskTable {
 
 pub(super) struct Task {
     pub(super) value: Value,
-    /// What was said about it since it began.
+    /// Events since its start.
     log: Vec<Value>,
     /// Push notifications.
     pub(super) configs: Vec<Value>,

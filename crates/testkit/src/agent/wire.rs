@@ -1,11 +1,11 @@
-//! How each version and binding puts things: requests into one shape, and the shape of 1.0 into theirs.
+//! Conversion between versions and bindings, by way of the shape of 1.0.
 
 use serde_json::{Value, json};
 
 use super::http::ReceivedRequest;
 use super::options::{AgentBinding, Protocol};
 
-/// What is asked for.
+/// Requested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Send,
@@ -55,7 +55,7 @@ pub(super) struct AgentCall {
 }
 
 impl AgentCall {
-    /// What a request asks for, or the error that answers it.
+    /// Action of a request, or the error.
     pub(super) fn read(seen: &ReceivedRequest) -> Result<AgentCall, (ReplyTarget, Fault)> {
         match seen.path.strip_prefix("/rest/") {
             Some(rest) => AgentCall::read_rest(seen, rest),
@@ -237,7 +237,7 @@ fn part_of(part: &Value) -> Value {
     }
 }
 
-/// Where an answer goes.
+/// Destination of an answer.
 #[derive(Clone)]
 pub(super) struct ReplyTarget {
     pub(super) binding: AgentBinding,

@@ -14,10 +14,10 @@ use tempfile::NamedTempFile;
 use super::message::{self, McpMessageKind};
 use crate::Call;
 
-/// How long the server may take for anything; a debug build beside other tests is slow.
+/// Timeout of the server; a debug build beside other tests is slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a call may ask before it is taken to ask for ever.
+/// Limit of questions per call.
 const ROUNDS: usize = 10;
 
 /// Answers what the server asks: the method and its params; a result, or a JSON-RPC error.
@@ -54,7 +54,7 @@ pub struct McpClient {
     patience: Duration,
     handler: Option<Handler>,
     capabilities: Value,
-    /// What every request carries since revision 2026-07-28.
+    /// Envelope of every request since revision 2026-07-28.
     envelope: Map<String, Value>,
     last_id: u64,
     open: HashSet<u64>,
@@ -381,7 +381,7 @@ impl McpClient {
         &self.strays
     }
 
-    /// What the server has written on standard error so far.
+    /// Standard error of the server so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.stderr.path()).unwrap_or_default()).into_owned()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum McpMessageKind {
     Request,
@@ -10,7 +10,7 @@ pub(super) enum McpMessageKind {
     Answer,
 }
 
-/// The message on a line and what it is, or what is wrong with it.
+/// Message of a line and its kind, or the problem.
 pub(super) fn parse(line: &[u8]) -> Result<(McpMessageKind, Value), String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let Value::Object(members) = &value else {

@@ -72,7 +72,7 @@ impl McpServer for McpUrl {
     }
 }
 
-/// What `scripts/test` has put into the directory of test tools.
+/// Entry in the directory of test tools of `scripts/test`.
 #[track_caller]
 fn fetched(entry: &str) -> PathBuf {
     let tested = std::env::current_exe().expect("the test's own path");

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{McpServer, fetched};
 use crate::CallResult;
 
-/// How long the server may take for one answer, in seconds; less than a call of a program may take.
+/// Timeout of one answer, in seconds; less than that of a program's call.
 const SECONDS: u32 = 60;
 
-/// Which revision of the protocol a client offers.
+/// Revision of the protocol that a client offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
     /// What a new client does: asks by `server/discover`, and shakes hands if the server does not know that.
@@ -51,7 +51,7 @@ pub struct PythonMcpClient {
 }
 
 impl PythonMcpClient {
-    /// One that has nobody to ask.
+    /// Client without a person to ask.
     pub fn new(revision: Revision) -> Self {
         PythonMcpClient { revision, answers: Vec::new() }
     }

@@ -24,7 +24,7 @@ fn script(lines: &str) -> McpClient {
     client.patience(Duration::from_secs(10))
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn complaint(act: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(act)).expect_err("a panic");
     panic.downcast::<String>().map_or_else(|_| String::new(), |text| *text)

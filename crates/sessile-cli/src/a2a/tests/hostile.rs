@@ -33,7 +33,7 @@ fn send(server: &ScriptedServer, options: ClientOptions) -> Result<AgentEvent, A
     AgentClient::open(&http, &server.url(), &AnonymousAccess, options)?.send(&says("hi"))
 }
 
-/// How many events came, and how it ended.
+/// Number of events, and the end of the stream.
 fn stream(server: &ScriptedServer, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
     let http = HttpClient::new(TrustRoots::System);
     let agent = AgentClient::open(&http, &server.url(), &AnonymousAccess, options).unwrap();

@@ -1,4 +1,4 @@
-//! Messages and what comes back.
+//! Messages and replies.
 
 use std::ops::ControlFlow;
 

@@ -6,7 +6,7 @@ use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
 use crate::a2a::{A2aError, AgentClient, AnonymousAccess, ClientOptions, CredentialProvider};
 use crate::http::{HttpClient, TrustRoots};
 
-/// Who is talked to.
+/// Agent under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Partner {
     Sdk(Protocol),

@@ -1,4 +1,4 @@
-//! What points elsewhere, and who gets which credential.
+//! Redirects and cards that point elsewhere, and their credentials.
 
 use std::sync::Mutex;
 

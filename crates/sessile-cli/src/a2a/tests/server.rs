@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-/// It ends when it is dropped.
+/// Server that stops on drop.
 pub(super) struct ScriptedServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! Tasks that go on, and who is told of them.
+//! Long-running tasks and push notifications.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -64,7 +64,7 @@ pub struct AgentTarget {
 }
 
 impl AgentTarget {
-    /// The agent, and its card as it is now.
+    /// Agent and its current card.
     fn fetch_card(&self, cx: &Cx) -> Result<(Agent, AgentCard), Failure> {
         let agent = named(cx, self.agent.as_deref(), &self.reach)?;
         let card = self.reach.connection(&cx.state, &agent)?.card()?;

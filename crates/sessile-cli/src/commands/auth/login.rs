@@ -103,7 +103,7 @@ pub struct Args {
     from: SecretSource,
 }
 
-/// How long a person is waited for at a terminal.
+/// Timeout of a person at a terminal.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 impl Args {
-    /// Where and as whom: as said, else as before.
+    /// Endpoints and client: from flags, else as stored.
     fn oauth(&self, cx: &Cx, renewer: &Renewer, before: Option<&Credential>) -> Result<OAuth2, Failure> {
         let known = match before.map(|before| &before.about.kind) {
             Some(CredentialKind::OAuth2(oauth)) => Some(oauth),
@@ -243,7 +243,7 @@ impl Args {
         Ok(known)
     }
 
-    /// What the server gives, and the refresh token that was taken over.
+    /// Tokens from the server, with the refresh token taken over.
     fn tokens(
         &self,
         cx: &Cx,
@@ -299,7 +299,7 @@ impl Args {
     }
 }
 
-/// How long the person who confirms a code is waited for: as said, else as long as somebody is there.
+/// Timeout of the confirmation: from the flag, else unlimited at a terminal.
 pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
     let somebody =
         !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();

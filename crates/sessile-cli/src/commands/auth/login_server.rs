@@ -16,7 +16,7 @@ use crate::error::{Failure, Outcome, RequestError};
 use crate::remote::{PendingLogin, ServiceClient, checked_url};
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Where to log in, and how.
+/// Login at a service.
 pub(super) struct ServiceLogin<'a> {
     pub(super) url: &'a str,
     /// The credential, if it was named.

@@ -1,4 +1,4 @@
-//! The flags that say what may be known about a credential, for `set` and `login`.
+//! Flags of a credential's metadata, for `set` and `login`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use sessile::site::Site;
 use sessile::vault::{CredentialKind, CredentialMetadata};
 use sessile::{Error, State};
 
-/// The end of what has none.
+/// Value of `--expires` for no expiry.
 const NEVER: &str = "never";
 
 /// What may be known about a credential.
@@ -37,12 +37,12 @@ pub(crate) struct MetadataArgs {
 }
 
 impl MetadataArgs {
-    /// Whether it is said to have no end.
+    /// Whether the flags say that it never expires.
     pub(super) fn never_ends(&self) -> bool {
         self.expires_at.as_deref() == Some(NEVER)
     }
 
-    /// What is said of a credential; its kind comes later.
+    /// Metadata from the flags; the kind is set later.
     pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<CredentialMetadata, Error> {
         let now = state.world().now();
         let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);

@@ -114,12 +114,12 @@ pub(crate) struct CredentialChoice {
 }
 
 impl CredentialChoice {
-    /// Their names; each is there.
+    /// Names of the chosen credentials, all of which exist.
     pub(crate) fn names(&self, state: &State, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
         self.named(vault, |text| one_named(state, vault, text))
     }
 
-    /// The same for what is taken away: a URL means the credential of that very agent.
+    /// Names for a removal: a URL stands for that agent's own credential only.
     pub(crate) fn names_exactly(&self, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
         self.named(vault, |text| {
             if !text.contains("://") {
@@ -187,7 +187,7 @@ impl<'a> CredentialView<'a> {
     }
 }
 
-/// When it ends, in a few words.
+/// Expiry, in a few words.
 pub(crate) fn end_of(state: &State, about: &CredentialMetadata) -> String {
     let Some(end) = about.expires_at else { return "-".to_owned() };
     let now = state.world().now();

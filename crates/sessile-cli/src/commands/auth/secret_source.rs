@@ -1,4 +1,4 @@
-//! Where a secret is read from: never from an argument.
+//! Sources of a secret, which is never an argument.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl SecretSource {
             || self.secret_fd.is_some()
     }
 
-    /// Reads it, or asks for it. `source` is what stands after the flag of its kind: `-`, `@FILE` or nothing.
+    /// Reads the secret, or prompts for it. `source` is the value of the flag: `-`, `@FILE` or none.
     pub(crate) fn read(
         &self,
         cx: &Cx,

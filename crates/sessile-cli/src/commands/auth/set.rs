@@ -384,7 +384,7 @@ impl Args {
     }
 }
 
-/// What came from a server is not typed.
+/// Whether a credential came from a login, and so is not typed.
 fn is_login(name: &CredentialName) -> Error {
     let reason =
         format!("it is a login: renew it with `auth login {name}`, or say another kind to replace it");

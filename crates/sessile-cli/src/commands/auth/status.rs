@@ -102,7 +102,7 @@ impl Recipient {
     }
 }
 
-/// What the context gives to commands and agents.
+/// Credentials that the context binds to commands and agents.
 fn bound(cx: &Cx, all: &[CredentialMetadata]) -> Result<Vec<BindingView>, Failure> {
     let Some(context) = cx.state.context()? else { return Ok(Vec::new()) };
     let now = cx.state.world().now();

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.list(&items, || table.render(&cx.out))
 }
 
-/// Every value of a key: the one that counts first, then what it shadows, then what is ignored.
+/// Values of a key: the effective one, then shadowed ones, then ignored ones.
 fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
     let mut candidates = cx.state.settings()?.explain(key)?;
     if is_context(key)

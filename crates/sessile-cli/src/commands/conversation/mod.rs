@@ -36,7 +36,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where it works, if it can work elsewhere than here.
+    /// Server of the command, if it supports one.
     pub(crate) fn server(&self) -> Option<&ServerArgs> {
         match self {
             Command::Show(Lazy(args)) => Some(&args.server),

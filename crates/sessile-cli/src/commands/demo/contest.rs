@@ -1,4 +1,4 @@
-//! The contest: agents switch, read back and write, all at once; then it is counted what went wrong.
+//! Contest: agents switch, read back and write in parallel; then errors are counted.
 
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
@@ -7,7 +7,7 @@ use sessile::tool::Race;
 
 use crate::temporary_home::TemporaryHome;
 
-/// What went wrong.
+/// Score of a contest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
     /// Reads after an own switch.
@@ -23,7 +23,7 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// How many commands went wrong.
+    /// Number of failed commands.
     pub(super) fn wrong(&self) -> usize {
         self.mixed_up + self.lost + self.refused
     }
@@ -40,7 +40,7 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// The tool as it is.
+    /// Contest without isolation.
     pub(super) fn bare(race: Race) -> Self {
         Contest { race, runner: Vec::new() }
     }
@@ -124,7 +124,7 @@ impl Contest {
     }
 }
 
-/// Whether a key stands in a line as a word of its own, and not as the beginning of another.
+/// Whether a line contains a key as a whole word.
 fn has_word(line: &str, key: &str) -> bool {
     line.match_indices(key)
         .any(|(at, _)| !line[at + key.len()..].starts_with(|c: char| c.is_ascii_alphanumeric()))

@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where it works.
+    /// Server of the command.
     pub(crate) fn server(&self) -> &ServerArgs {
         match self {
             Command::Run(Lazy(args)) => &args.server,

@@ -17,7 +17,7 @@ use crate::local::holder;
 use crate::remote::ServerArgs;
 use crate::watcher::LifeLimit;
 
-/// Where the command finds the fencing token.
+/// Variable of the fencing token.
 pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
 
 /// Run a command while holding a lock

@@ -9,15 +9,15 @@ use toml_edit::{DocumentMut, Table};
 /// An MCP client.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// What `--client` takes.
+    /// Value of `--client`.
     pub(super) name: String,
-    /// What people call it.
+    /// Label for people: name or id.
     pub(super) about: String,
     /// The notation of its file: json, toml or yaml.
     pub(super) format: String,
     /// The file that the snippet goes into.
     pub(super) path: String,
-    /// The same for all projects of the user, if there is one for each.
+    /// Configuration file for all projects of the user, if any.
     pub(super) user: Option<String>,
     snippet: String,
     /// The same for a service at an address.
@@ -66,7 +66,7 @@ impl Client {
         })
     }
 
-    /// What makes the client start this.
+    /// Snippet that makes the client start this server.
     pub(super) fn snippet(&self, started: &ServerCommand) -> String {
         self.snippet
             .replace("{command}", &quoted(&started.command))
@@ -74,7 +74,7 @@ impl Client {
             .replace("{line}", &list(started.line()))
     }
 
-    /// What makes the client talk to a service, if it can take the token from elsewhere than its file.
+    /// Snippet for a service, if the client can read the token from outside its file.
     pub(super) fn for_service(&self, url: &str) -> Option<String> {
         self.service.as_ref().map(|snippet| snippet.replace("{url}", &quoted(url)))
     }

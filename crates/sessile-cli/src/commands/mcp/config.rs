@@ -111,7 +111,7 @@ fn say_where(client: &Client, cx: &Cx) {
     cx.out.note(&format!("it goes into {}{user}; to a file that is there, add the entry", client.path));
 }
 
-/// What makes a client talk to a service. Whose sessions they are is the token's to say, and that is not in it.
+/// Prints the configuration for a service, without the token, which decides the user.
 fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
     let said = cx.state.args();
     let has_session = said.session.is_some() && cx.state.session_origin().layer == Layer::Flag;
@@ -180,7 +180,7 @@ fn command(args: &Args, cx: &Cx) -> Result<String, Error> {
     })
 }
 
-/// What it is started with. A session or context that only a variable names is not meant: the client may have others.
+/// Arguments of the server. A session or context from a variable is left out, because the client may have another.
 fn arguments(args: &Args, cx: &Cx) -> Result<Vec<String>, Error> {
     let mut words = vec!["mcp".to_owned()];
     let said = cx.state.args();

@@ -1,4 +1,4 @@
-//! What is sent, and to whom: the flags that `send` and `stream` share.
+//! Message and recipient: the flags that `send` and `stream` share.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::remote::ServerArgs;
 /// The largest text, and the largest file.
 const LARGEST: u64 = 16 << 20;
 
-/// What is sent, and to whom.
+/// Message to send, and its recipient.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ComposeArgs {
     /// The agent (its name or URL) and the text; with --url or a server only the text. - reads the text from standard input
@@ -121,7 +121,7 @@ impl ComposeArgs {
         Ok(text.ok_or_else(|| UsageError::Arguments("there is nothing to send: give a text".into()))?)
     }
 
-    /// Fails before a session is started for what needs one that is there.
+    /// Checks arguments that require an existing session, before one is started.
     pub(crate) fn check(&self, cx: &Cx) -> Result<(), Error> {
         match (self.goes_on, cx.state.session()?) {
             (true, None) => Err(nothing_to_go_on_with()),
@@ -129,7 +129,7 @@ impl ComposeArgs {
         }
     }
 
-    /// Which conversation is meant.
+    /// Selected conversation.
     pub(crate) fn wanted(&self) -> ConversationSelector {
         ConversationSelector {
             new: self.new,
@@ -210,7 +210,7 @@ fn nothing_to_go_on_with() -> Error {
     })
 }
 
-/// A message as it is remembered.
+/// Message in its stored form.
 pub(crate) fn remembered(outgoing: &OutgoingMessage) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": text }),

@@ -1,4 +1,4 @@
-//! What comes back: remembered, shown, and saved.
+//! Replies: stored, shown, and saved.
 
 use std::path::Path;
 
@@ -18,9 +18,9 @@ pub(crate) struct ReplyCollector<'a> {
     agent: &'a str,
     dir: Option<&'a Path>,
     texts: Vec<String>,
-    /// Whether what was shown last did not end its line.
+    /// Whether the last output left its line open.
     pub(crate) is_line_open: bool,
-    /// What the agent made; one that comes in pieces is one.
+    /// Artifacts, with their chunks joined.
     artifacts: Vec<ArtifactUpdate>,
     last: Option<Value>,
     state: Option<TaskState>,
@@ -71,7 +71,7 @@ impl<'a> ReplyCollector<'a> {
         text
     }
 
-    /// How the task stands, as far as it was told.
+    /// Last known state of the task.
     pub(crate) fn state(&self) -> Option<TaskState> {
         self.state
     }

@@ -38,7 +38,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where it works.
+    /// Server of the command.
     pub(crate) fn server(&self) -> &ServerArgs {
         match self {
             Command::Send(args) => args.0.server(),

@@ -36,7 +36,7 @@ pub struct Args {
     no_wait: bool,
 }
 
-/// How often a task is looked at that an agent has not finished although it was asked to wait.
+/// Poll interval of a task that an agent did not finish in a blocking call.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Args {

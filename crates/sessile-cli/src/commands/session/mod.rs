@@ -52,7 +52,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where it works, if that may be a server.
+    /// Server of the command, if it supports one.
     pub(crate) fn server(&self) -> Option<&ServerArgs> {
         match self {
             Command::Start(Lazy(args)) => Some(&args.server),

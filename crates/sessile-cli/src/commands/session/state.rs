@@ -112,7 +112,7 @@ pub struct StateUnsetArgs {
 }
 
 impl Command {
-    /// Where it works.
+    /// Server of the command.
     pub(crate) fn server(&self) -> &ServerArgs {
         match self {
             Command::Get(Lazy(args)) => &args.server,

@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// Where such a file usually is.
+    /// Usual path of such a file.
     fn path(self) -> &'static str {
         match self {
             Format::Skill => ".claude/skills/sessile/SKILL.md",
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The template with what stands in `{{...}}` put in. What is not known stays as it is, and a test finds it.
+/// Template with `{{...}}` filled in. An unknown placeholder stays, and a test finds it.
 fn filled(template: &str) -> String {
     let mut out = String::new();
     let mut rest = template;

@@ -49,7 +49,7 @@ impl Command {
     }
 }
 
-/// Which task is meant, and whose: as said, else that of the last conversation of this session.
+/// Task and its agent: from the arguments, else of the last conversation of this session.
 pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<(Agent, String), Error> {
     let agent = agent.map(|text| cx.state.agent(text)).transpose()?;
     if let (Some(agent), Some(task)) = (&agent, task) {

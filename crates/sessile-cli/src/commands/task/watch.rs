@@ -25,7 +25,7 @@ pub struct Args {
     reach: AgentArgs,
 }
 
-/// How often an agent that does not stream is asked.
+/// Poll interval of an agent that does not stream.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {

@@ -29,7 +29,7 @@ pub struct Args {
     names: Vec<String>,
 }
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Isolated,
@@ -62,9 +62,9 @@ impl Verdict {
 struct ToolCheckResult {
     tool: String,
     verdict: Verdict,
-    /// What was found, a phrase each.
+    /// Findings, a phrase each.
     findings: Vec<String>,
-    /// What landed elsewhere.
+    /// Files written outside the session.
     elsewhere: Vec<StrayFile>,
 }
 
@@ -164,7 +164,7 @@ fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<ToolCheckResult, 
     Ok(checked)
 }
 
-/// The two agents, each in a session of its own.
+/// Runs two agents, each in its own session.
 fn prove(
     profile: &Profile,
     race: &Race,

@@ -1,9 +1,9 @@
-//! What is in a directory, to compare before and after: every byte that landed somewhere is seen.
+//! Snapshots of directories, to compare contents before and after.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Everything below a directory.
+/// Snapshot of a directory tree.
 pub(super) struct FileSnapshot {
     root: PathBuf,
     entries: BTreeMap<PathBuf, Entry>,
@@ -19,14 +19,14 @@ struct Entry {
 pub(super) struct FileDifference {
     /// The path below the directory.
     pub(super) path: PathBuf,
-    /// What happened to it.
+    /// Kind of the difference.
     pub(super) what: &'static str,
-    /// How many bytes it has now.
+    /// Current size in bytes.
     pub(super) bytes: usize,
 }
 
 impl FileSnapshot {
-    /// Takes one, without what is below these.
+    /// Takes a snapshot, without these subtrees.
     #[expect(clippy::disallowed_methods, reason = "a throwaway home is read whole, whatever is in it")]
     pub(super) fn take(root: &Path, without: &[PathBuf]) -> Self {
         let mut entries = BTreeMap::new();
@@ -57,7 +57,7 @@ impl FileSnapshot {
         FileSnapshot { root: root.to_owned(), entries }
     }
 
-    /// What has changed since. Directories alone hold no bytes; only what is in them counts.
+    /// Differences since the snapshot. Directories count by their files only.
     pub(super) fn differences(&self, without: &[PathBuf]) -> Vec<FileDifference> {
         let now = Self::take(&self.root, without);
         let mut found = Vec::new();

@@ -67,7 +67,7 @@ fn with_store<T>(
     with_place(store.existing(cx)?, what)
 }
 
-/// The same with one that is made if there is none.
+/// Same with a store that is created if missing.
 fn with_place<T>(
     place: StoreLocation,
     what: impl AsyncFnOnce(&sessile_server::store::ServiceStore) -> Result<T, UserError>,
@@ -95,7 +95,7 @@ fn refused(error: UserError) -> Failure {
     }
 }
 
-/// What a token is to allow.
+/// Scopes of a new token.
 fn scopes(words: &[String]) -> Vec<TokenScope> {
     if words.is_empty() {
         return vec![TokenScope::Read, TokenScope::Write];
@@ -108,7 +108,7 @@ fn scopes(words: &[String]) -> Vec<TokenScope> {
     words.iter().map(scope).collect()
 }
 
-/// When a token's time is over that can be used for so long.
+/// Expiry of a token with this lifetime.
 fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
     let Some(time) = time else { return Ok(None) };
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
@@ -118,7 +118,7 @@ fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
     Ok(Some(cx.state.world().now().as_millisecond().saturating_add(millis)))
 }
 
-/// A time as it is told.
+/// Time for output.
 fn at(millis: i64) -> String {
     sessile::clock::rfc3339(millis)
 }

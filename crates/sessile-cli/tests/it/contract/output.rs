@@ -135,7 +135,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("undo", &["undo", "1"]),
 ];
 
-/// Its output is the command's own; `--output` comes before the dashes.
+/// Output is the command's own; `--output` comes before the dashes.
 const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
 /// They need an editor, a server or another vault: their own tests look at what they print.

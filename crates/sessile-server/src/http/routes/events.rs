@@ -156,7 +156,7 @@ impl EventStream {
         }
     }
 
-    /// Sends what has happened until now.
+    /// Sends the events until now.
     async fn catch_up(&mut self) -> Option<()> {
         loop {
             match feeds::events(&self.bound, &self.session, self.seen).await {

@@ -149,7 +149,7 @@ async fn fork(
     sessions::session_reply(StatusCode::CREATED, sessions::session(caller.change(change).await?)?)
 }
 
-/// Messages as they are kept, if they are not too many and none is too large.
+/// Messages for the store, checked for number and size.
 pub(super) fn check_messages(
     app: &AppState,
     messages: &[Box<RawValue>],

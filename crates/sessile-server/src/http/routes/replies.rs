@@ -135,7 +135,7 @@ impl ReplyStream {
         }
     }
 
-    /// Hands on what comes, until it is known what became of it.
+    /// Forwards deltas until the outcome is known.
     async fn follow(&mut self) -> Option<Result<ReplyResponse, ApiProblem>> {
         loop {
             tokio::select! {

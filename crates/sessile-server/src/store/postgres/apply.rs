@@ -16,7 +16,7 @@ use crate::rules::{Dependencies, decide};
 use crate::store::ServiceStoreError;
 use crate::store::wakeups;
 
-/// Begins a change. Rows are seen as they are once they are locked, whatever the database's default is.
+/// Begins a change at read committed, so that rows are read after they are locked, whatever the database's default is.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Listeners are notified when the transaction is committed.

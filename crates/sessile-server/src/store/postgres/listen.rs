@@ -20,7 +20,7 @@ pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, TxError> {
     Ok(found.iter().any(|rows| !rows.is_empty()))
 }
 
-/// Listens for as long as it is not aborted; a connection that is lost is made again.
+/// Listens until aborted, and reconnects when the connection is lost.
 pub(super) async fn listen(address: PostgresAddress, wakeups: Wakeups) {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
     loop {

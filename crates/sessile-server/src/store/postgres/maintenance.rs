@@ -1,4 +1,4 @@
-//! Users who are due for a sweep, the lease of the sweeper, and settings of the store.
+//! Maintenance: users due for a sweep, the lease of the sweeper, and settings of the store.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const LEAD: &str = concat!(
 );
 const SETTING: &str = "SELECT value FROM store_setting WHERE name = $1";
 
-/// Users who may have something that is older than a time.
+/// Users that may have rows older than a time.
 pub(super) async fn due(inner: &Arc<Inner>, sweep: Sweep, most: i64) -> Result<Vec<UserName>, TxError> {
     let Sweep { kind, before_ms, now_ms } = sweep;
     let user = |row: &Row| Ok(row.try_get::<_, Column<_>>(0)?.0);

@@ -1,4 +1,4 @@
-//! The tables, made and brought up to date, once, whoever comes first.
+//! Migrations: the first process creates and updates the tables.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const MIGRATIONS: &[&str] = &[
 const BEGIN: &str =
     "BEGIN; CREATE TABLE IF NOT EXISTS sessile_schema (id bigint PRIMARY KEY, version bigint NOT NULL)";
 
-/// Whoever has the row makes the tables; the others wait for it, and find them made.
+/// Lock of the migration: its holder creates the tables, and other processes wait.
 const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
     ON CONFLICT (id) DO UPDATE SET version = sessile_schema.version RETURNING version";
 

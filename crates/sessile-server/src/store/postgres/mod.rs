@@ -45,7 +45,7 @@ use transaction::{RetryTimer, TxError};
 pub use connect::PostgresOptions;
 pub use sql::UserIsolation;
 
-/// So many lanes; a session has one of them, and may share it.
+/// Number of lanes; a session has one of them, and may share it.
 const LANES: u64 = 1024;
 
 /// A store in PostgreSQL.
@@ -299,7 +299,7 @@ impl StoreBackend for PostgresStore {
     }
 }
 
-/// Retries an attempt until it succeeds, fails for good, or its time is over.
+/// Retries an attempt until it succeeds, fails permanently or times out.
 async fn with_retry<T, F: Future<Output = Result<T, TxError>>>(
     inner: &Inner,
     attempt: impl Fn() -> F,

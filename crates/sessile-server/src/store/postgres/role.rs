@@ -23,7 +23,7 @@ const OF_USERS: &[&str] = &[
 /// The others that are written to.
 const OF_NOBODY: &[&str] = &["account", "token", "login", "process", "upkeep", "lease", "store_setting"];
 
-/// As who and where we are, as it is written in SQL.
+/// SQL of the current role and schema.
 const SELF: &str =
     "SELECT quote_ident(current_user::text), quote_ident(coalesce(current_schema()::text, 'public'))";
 
@@ -41,7 +41,7 @@ const NOT_OURS: &str = "SELECT string_agg(relname::text, ', ' ORDER BY relname),
 const OPEN: &str =
     "SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name WHERE NOT row_security_active(name)";
 
-/// The role of the address, and the schema that it makes tables in, as they are written in SQL.
+/// Role of the address and schema of its tables, quoted for SQL.
 #[derive(Clone, Debug)]
 pub(super) struct Role {
     name: String,
@@ -105,7 +105,7 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), TxErro
     ))
 }
 
-/// What a database answers that can be asked; one that has row security and not these functions cannot.
+/// Answer of a database; `None` from one without the functions of row security.
 fn known<T>(asked: Result<T, tokio_postgres::Error>) -> Result<Option<T>, tokio_postgres::Error> {
     match asked {
         Ok(answer) => Ok(Some(answer)),

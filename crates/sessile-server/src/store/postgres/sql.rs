@@ -12,7 +12,7 @@ pub enum UserIsolation {
     OnlyRowSecurity,
     /// The database need not see to it.
     OnlyStatements,
-    /// Nothing keeps them apart.
+    /// No isolation.
     Neither,
 }
 
@@ -26,7 +26,7 @@ impl UserIsolation {
     }
 }
 
-/// The statements, as they are sent.
+/// Texts of the statements.
 #[derive(Debug)]
 pub(super) struct StatementTexts(Vec<String>);
 
@@ -70,7 +70,7 @@ statements! {
     As = "SELECT set_config('sessile.user', $1, true), floor(extract(epoch FROM now()) * 1000)::bigint";
 
     LockSession = "SELECT ", session_columns!(), " FROM session WHERE {mine} AND id = $2 FOR UPDATE";
-    /// In the order of their ids, so that nobody waits for somebody who waits for them.
+    /// In the order of ids, which prevents deadlocks.
     LockSessions = "SELECT ", session_columns!(), " FROM session
         WHERE {mine} AND (id = $2 OR (name = $3 AND ended_ms IS NULL)) ORDER BY id FOR UPDATE";
     Session = "SELECT ", session_columns!(), " FROM session WHERE {mine} AND id = $2";
@@ -162,7 +162,7 @@ statements! {
     LastEvent = "SELECT next_event - 1 FROM session WHERE {mine} AND id = $2";
     InsertEvent = "INSERT INTO event (user_id, session, number, kind, body, at_ms) VALUES ($1, $2, $3, $4, $5, $6)";
 
-    /// Makes the row if there is none: two who come first at the same time wait for each other by it.
+    /// Inserts the row if missing, so that two first requests serialize on it.
     LockQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, 1)
         ON CONFLICT (user_id, resource) DO UPDATE SET next = queue.next RETURNING next";
     Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
@@ -191,14 +191,14 @@ statements! {
     ForgetEvents = "DELETE FROM event WHERE {mine} AND (session, number) IN (
             SELECT session, number FROM event WHERE {mine} AND at_ms < $2 ORDER BY at_ms LIMIT $3)
         RETURNING 1";
-    /// Their ids are in the order of time.
+    /// Ids are in the order of time.
     ForgetAudit = "DELETE FROM audit WHERE {mine} AND at_ms < $2 AND id IN (
             SELECT id FROM audit WHERE {mine} ORDER BY id LIMIT $3)
         RETURNING 1";
 
     OldestAnswered = "SELECT min(at_ms) FROM answered WHERE {mine}";
     OldestEvent = "SELECT min(at_ms) FROM event WHERE {mine}";
-    /// Their ids are in the order of time.
+    /// Ids are in the order of time.
     OldestAudit = "SELECT at_ms FROM audit WHERE {mine} ORDER BY id LIMIT 1";
     OldestOver = "SELECT min(over_ms) FROM session WHERE {mine}";
 
@@ -229,7 +229,7 @@ statements! {
 mod tests {
     use super::{Sql, StatementTexts, UserIsolation};
 
-    /// As often as a table is looked at or changed, the user is asked for; what is put in begins with the user.
+    /// Every access to a table filters by user, and every inserted row begins with the user.
     #[test]
     fn every_statement_is_bound_to_a_user() {
         for text in Sql::ALL {

@@ -1,4 +1,4 @@
-//! Transactions, sent with as few waits as possible: what does not depend on an answer goes out together.
+//! Transactions with few round trips: independent statements are pipelined.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -29,19 +29,19 @@ macro_rules! params {
 }
 pub(super) use params;
 
-/// One thing to send.
+/// Statement to send.
 pub(super) enum Step<'a> {
-    /// Without parameters and answer: `BEGIN`, `COMMIT`.
+    /// Statement without parameters and result: `BEGIN`, `COMMIT`.
     Plain(&'static str),
     Run(Sql, SqlParams<'a>),
-    /// A statement that is not about a user's things.
+    /// Statement on tables of the service.
     Other(&'static str, SqlParams<'a>),
 }
 
 /// Failure of a transaction.
 #[derive(Debug)]
 pub(super) enum TxError {
-    /// Nothing was written: it can be retried.
+    /// Not written; a retry is safe.
     Retryable(String),
     /// The connection was lost while committing: it may have been written.
     Ambiguous(String),
@@ -83,10 +83,15 @@ impl TxError {
             };
         };
         match db.code().code() {
+            // Serialization failure, deadlock, read-only standby after a failover, too many connections, starting up:
+            // each ends without this process doing anything.
             "40001" | "40P01" | "25006" | "53300" | "57P03" => TxError::Retryable(text),
             "28P01" | "28000" => TxError::Fatal(ServiceStoreError::Refused(text)),
             "23505" => TxError::UniqueViolation(db.constraint().unwrap_or_default().to_owned()),
+            // Statement timeout, lock timeout, disk full, out of memory: a retry at once would make it worse.
             "57014" | "55P03" | "53100" | "53200" => TxError::Fatal(ServiceStoreError::Unavailable(text)),
+            // Connection lost, or closed by an administrator, a crash or the idle timeout: after COMMIT was sent, the
+            // outcome is unknown.
             code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),
             _ => TxError::Fatal(ServiceStoreError::Failed(text)),
         }
@@ -162,6 +167,7 @@ impl PooledConnection {
     /// Sends everything at once and waits for all of it; the rows of each.
     pub(super) async fn send(&mut self, steps: &[Step<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let Some(connection) = &self.connection else { return Ok(Vec::new()) };
+        // Prepared before anything is sent, because preparing waits for a response and would break the pipeline.
         let mut statements = Vec::with_capacity(steps.len());
         for step in steps {
             statements.push(match step {
@@ -198,12 +204,13 @@ impl Drop for PooledConnection {
         if let Some(connection) = self.connection.take()
             && !self.idle
         {
+            // Taken out of the pool: a transaction may still be open on it, and the next user must not inherit it.
             drop(Object::take(connection));
         }
     }
 }
 
-/// Waits for all, and begins them in the order given: what is sent first is done first.
+/// Runs futures concurrently, started in the order given, which is the order of execution.
 async fn in_order<F: Future>(futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     poll_fn(|cx| {

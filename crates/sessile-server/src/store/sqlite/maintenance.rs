@@ -1,4 +1,4 @@
-//! Users who are due for a sweep, the lease of the sweeper, and settings of the store.
+//! Maintenance: users due for a sweep, the lease of the sweeper, and settings of the store.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
@@ -6,7 +6,7 @@ use crate::ids::UserName;
 use crate::store::columns::Column;
 use crate::store::{ExpiringRows, Sweep, SweepKind};
 
-/// Users who may have something that is older than a time.
+/// Users that may have rows older than a time.
 pub(super) fn due(connection: &Connection, sweep: Sweep, most: i64) -> Result<Vec<UserName>> {
     let Sweep { kind, before_ms, now_ms } = sweep;
     connection

@@ -1,6 +1,6 @@
 //! The store in a file: the library's schema, and what the service adds to it.
 //!
-//! One thread writes, many changes to a transaction; others read beside it.
+//! SQLite store: one writer thread with batched transactions, and parallel readers.
 
 mod accounts;
 mod apply;
@@ -194,6 +194,7 @@ impl StoreBackend for SqliteStore {
         Box::pin(async move {
             loop {
                 wakeup.await;
+                // Registered before the look, so that a wake-up between look and wait is not lost.
                 wakeup = store.wakeups.wait(mark);
                 let (owner, resource) = (user.to_string(), resource.clone());
                 let process = Arc::clone(&store.process);
@@ -204,6 +205,7 @@ impl StoreBackend for SqliteStore {
                     let snapshot = view.load(Some(place), None)?;
                     Ok(QueueState::new(resource, snapshot, &process, now).is_due(place))
                 };
+                // A failed read counts as due: the next change finds out, and reports the failure.
                 if store.readers.read(user.as_str(), look).await.unwrap_or(true) {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Connections that read, each with a thread of its own; users take turns at them.
+//! Pool of read connections, one thread each, shared fairly among users.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -81,7 +81,7 @@ impl Priority {
     }
 }
 
-/// Does what comes, until the pool is dropped.
+/// Runs jobs until the pool is dropped.
 fn work(connection: &Connection, waiting: &Mutex<Receiver<Job>>) {
     loop {
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -1,4 +1,4 @@
-//! Deletion of expired rows in small slices: there is one writer, and others wait for it.
+//! Deletion of expired rows in small slices, because other changes wait for the one writer.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 

@@ -1,4 +1,4 @@
-//! Loading what a change depends on, and no more than that.
+//! Loading of the rows that a change depends on.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 

@@ -46,6 +46,7 @@ impl SqliteWriter {
         process: Arc<str>,
         request: Request,
     ) -> std::result::Result<AppliedChange, ServiceStoreError> {
+        // Held until the reply, so that one user cannot fill the queue of the writer.
         let _slot = self.queue.enter(request.user.as_str()).await;
         self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }
@@ -83,6 +84,7 @@ fn write(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
             let _ = connection.execute_batch("ROLLBACK");
             describe(&error)
         });
+        // Only after the commit: an acknowledged change is on the disk.
         for tell in told {
             tell(committed.clone());
         }
@@ -90,7 +92,9 @@ fn write(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
 }
 
 fn together(connection: &Connection, jobs: Vec<Job>, told: &mut Vec<Told>) -> Result<()> {
+    // Immediate, because other processes write to the same file: waiting happens here, and not in the middle.
     connection.execute_batch("BEGIN IMMEDIATE")?;
+    // Under the lock: the wait for it must not count against leases that begin now.
     let now = now_ms();
     for job in jobs {
         told.push(job(connection, now)?);

@@ -44,7 +44,7 @@ pub(super) struct ReplyAssembly {
     may_be_old: bool,
 }
 
-/// Result, as far as it is new.
+/// New part of a result.
 #[derive(Debug)]
 struct ResultText {
     id: String,

@@ -108,12 +108,12 @@ impl TextArtifact {
     }
 }
 
-/// Text of a message, each part on lines of its own.
+/// Text of a message, one part per line.
 fn message_text(message: &AgentMessage) -> String {
     texts(&message.parts()).join("\n")
 }
 
-/// Text of parts: text as it is, data as JSON. Files have none.
+/// Text of parts: text unchanged, data as JSON, files omitted.
 fn texts(parts: &[Part]) -> Vec<String> {
     let text = |part: &Part| match part {
         Part::Text(text) => Some(text.clone()),

@@ -19,7 +19,7 @@ pub(super) fn parts(history: &[Value], messages: &[Value]) -> Vec<String> {
     parts
 }
 
-/// Text of a message: that of the user as it is, any other with its role.
+/// Text of a message: the user's unchanged, others with their role.
 fn text(body: &Value) -> String {
     let message = chat::message(body);
     if message["role"] != "user" {

@@ -26,7 +26,8 @@ const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
 
 /// The files for commands with these changes, made if they are not there; as values of [`SHELL_FILE_VARIABLES`].
 ///
-/// Their directory is named after what is in it, so that commands with other variables have another one.
+/// Start-up files of a shell. Their directory is named after its content, because commands with other variables need
+/// another.
 pub(in crate::run) fn shell_files(
     state: &State,
     room: &Path,

@@ -33,7 +33,7 @@ impl Shell {
         }
     }
 
-    /// Text as one word of the shell, whatever is in it.
+    /// Text quoted as one word of the shell.
     pub fn quoted(self, text: &str) -> String {
         match self {
             Shell::Bash | Shell::Zsh => format!("'{}'", text.replace('\'', "'\\''")),

@@ -14,7 +14,7 @@ use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
 /// An entry, as far as its place describes it.
 pub(super) struct Entry {
-    /// Its names; some formats have two.
+    /// Names; some formats have two.
     pub(super) names: Vec<String>,
     fields: Tree,
 }

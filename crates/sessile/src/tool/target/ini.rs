@@ -31,12 +31,12 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
 }
 
 impl Section<'_> {
-    /// Its text.
+    /// Text.
     pub(super) fn text(&self) -> String {
         self.lines.concat()
     }
 
-    /// Its keys and values. A key in an indented group counts like any other.
+    /// Keys and values. A key in an indented group counts like any other.
     pub(super) fn fields(&self) -> Tree {
         let pairs = self.lines.iter().filter_map(|line| {
             let line = line.trim();

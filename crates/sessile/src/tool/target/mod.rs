@@ -32,7 +32,7 @@ pub(crate) use withhold::{WithheldEntry, is_same_name};
 /// A set of named entries. If a binding has its name, the entries are what that binding names.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetSet {
-    /// Its name: that of a binding, or the one that references use.
+    /// Name: that of a binding, or the one that references use.
     pub name: String,
     /// Where its entries are stored; an entry may have a part in each.
     pub places: Vec<TargetPlace>,
@@ -49,7 +49,7 @@ pub struct TargetSet {
 pub struct TargetPlace {
     /// The file or directory, in the room.
     pub file: String,
-    /// What it is written in.
+    /// Format of the file.
     pub format: TargetFormat,
     /// What the entries are called there: the path of a list or map, names of sections or files with `{}` for the name, a
     /// table and its column, or the beginning of a line.

@@ -21,7 +21,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Tree> {
     tree(text).map_err(wrong)
 }
 
-/// Each value is taken as it is written, so that a number keeps its digits.
+/// Values keep their text, so that a number keeps its digits.
 fn tree(text: &str) -> serde_json::Result<Tree> {
     let text = text.trim();
     Ok(match text.as_bytes().first() {

@@ -30,7 +30,7 @@ pub(crate) enum Tree {
     Map(Vec<(Scalar, Tree)>),
 }
 
-/// How a tree is written in a file.
+/// Notation of a tree in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     Yaml,
@@ -102,7 +102,7 @@ impl Tree {
         }
     }
 
-    /// Unites it with another: what is here already wins, lists of things with names are united by name.
+    /// Merges another tree. Existing values win; lists of named items are merged by name.
     pub(crate) fn unite(&mut self, other: Tree) {
         match (&mut *self, other) {
             (mine, other) if mine.is_nothing() => *mine = other,

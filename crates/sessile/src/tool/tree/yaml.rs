@@ -13,7 +13,7 @@ const MOST_NODES: usize = 2_000_000;
 /// Trees are walked by recursion.
 const DEEPEST: usize = 100;
 
-/// Something that is being read: what it is so far, and its anchor.
+/// Node that is being parsed, with its anchor.
 struct Open {
     tree: Tree,
     key: Option<Scalar>,
