@@ -128,7 +128,7 @@ pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>>
 /// A binding as `TOOL.KEY=VALUE`.
 fn shown_binding(edit: &ContextEdit) -> Option<String> {
     match (edit.key.segments(), &edit.value) {
-        ([table, tool, key], Some(value)) if table == "tools" => Some(format!("{tool}.{key}={}", value)),
+        ([table, tool, key], Some(value)) if table == "tools" => Some(format!("{tool}.{key}={value}")),
         _ => None,
     }
 }
