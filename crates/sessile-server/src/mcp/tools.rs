@@ -21,12 +21,9 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     tool("list_sessions", "listSessions", "Your sessions, newest first."),
     tool("start_session", "createSession", "Start a session; other tools take its id."),
     tool("show_session", "getSession", "A session, by id or name."),
-    ToolEntry {
-        destroys: true,
-        ..tool("stop_session", "endSession", "End a session. Nothing can be added to it then.")
-    },
+    ToolEntry { destroys: true, ..tool("stop_session", "endSession", "End a session for good.") },
     tool("fork_session", "forkSession", "Start a session with the messages of another."),
-    tool("read_messages", "listMessages", "Messages, oldest first: after a number, or the last ones."),
+    tool("read_messages", "listMessages", "Messages, oldest first."),
     ToolEntry {
         without: &["reply", "busy", "wait_ms", "history"],
         ..tool(
@@ -44,22 +41,18 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "Have messages {role, content} answered by the upstream model, and append both.",
         )
     },
-    tool(
-        "begin_turn",
-        "beginTurn",
-        "Wait for a session's turn and take it: until it ends nobody else appends.",
-    ),
+    tool("begin_turn", "beginTurn", "Take a session's turn: until it ends nobody else appends."),
     tool("commit_turn", "commitTurn", "End a turn and append its messages, all or none."),
-    tool("renew_turn", "renewTurn", "Begin the time of a turn anew."),
+    tool("renew_turn", "renewTurn", "Extend a turn."),
     tool("abandon_turn", "abandonTurn", "End a turn without a message."),
     tool("list_state", "listState", "Values that a session keeps, by key."),
     tool("get_state", "getState", "One value, with its revision."),
     // What was there before is gone.
     ToolEntry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
     ToolEntry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
-    tool("list_locks", "listLocks", "Locks held, by whom, until when; how many wait."),
+    tool("list_locks", "listLocks", "Locks with holders and queue."),
     tool("acquire_lock", "takeLock", "Wait for a lock and take it."),
-    tool("renew_lock", "renewLock", "Begin the time of a lock anew."),
+    tool("renew_lock", "renewLock", "Extend a lock."),
     tool("release_lock", "releaseLock", "Give a lock back."),
 ];
 
@@ -76,5 +69,5 @@ pub(super) const ARGUMENTS: &[(&str, &str)] = &[
     ("at", "last message to take along"),
     ("if_last", "only if this is the last message"),
     ("if_revision", "only at this; 0: if there is none"),
-    ("busy", "if somebody has it"),
+    ("busy", "if it is held"),
 ];

@@ -18,11 +18,10 @@ pub struct TakeLockRequest {
     /// Longest wait for the lock, in milliseconds.
     #[schemars(range(min = 0, max = MAX_WAIT_MS), extend("default" = DEFAULT_WAIT_MS))]
     pub wait_ms: Option<i64>,
-    /// Behaviour if somebody has the lock: wait in the queue, fail, or take it over.
+    /// If it is held: wait, fail, or take it over.
     #[serde(default)]
     pub busy: BusyPolicy,
-    /// Mode of the lock: `shared` holders exclude exclusive ones only. A shared request waits behind an exclusive one that
-    /// came before it.
+    /// Mode: `shared` holders exclude exclusive ones only.
     #[serde(default)]
     pub mode: LockMode,
     /// Name that the holder gives itself; by default the user's name.
@@ -63,7 +62,7 @@ pub struct HeldLock {
     pub lock: ServiceLock,
     /// Number of waiters.
     pub waiting: i64,
-    /// Leases of all holders, in the order of the queue; one if the lock is exclusive.
+    /// Leases of all holders, in the order of the queue.
     #[serde(default)]
     pub holders: Vec<LeaseTicket>,
 }
