@@ -227,11 +227,12 @@ impl TicketQueue {
         token: i64,
         mode: LockMode,
     ) -> Result<Option<LockHolder>> {
-        let lineage = crate::process::lineage();
+        // Another thread of this process releases it by itself.
+        let ancestors = crate::process::lineage().split_off(1);
         let is_ancestor = |before: &TicketRow| {
             let is_held = before.held_ms.is_some() && before.expires_ms.is_none() && conflicts(before, mode);
             let process = is_held.then(|| StoredHolder::of_json(&before.holder).holder.process).flatten();
-            process.is_some_and(|process| lineage.contains(&process.pid) && process.is_alive())
+            process.is_some_and(|process| ancestors.contains(&process.pid) && process.is_alive())
         };
         let found = store.last_ticket_before(resource, token, is_ancestor)?;
         let found = found.filter(|ticket| self.is_alive(ticket));
