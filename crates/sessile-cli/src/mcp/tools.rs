@@ -8,7 +8,12 @@ use super::tool::{Field, Input, InputTarget, Limit, Shape, Tool, has, may_have, 
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Where you are: session, context, and why.",
-        output: &[has("logged_in", "boolean"), has("user", "string"), may_have("current_context")],
+        output: &[
+            has("logged_in", "boolean"),
+            has("os_user", "string"),
+            may_have("user"),
+            may_have("current_context"),
+        ],
         ..tool("status", "status", &[SESSION])
     },
     Tool {

@@ -249,7 +249,8 @@ impl State {
             return Ok(());
         }
         settle(self)?;
-        self.withdraw_unapproved(None)?;
+        // Apart, so that no reader keeps the write-ahead log alive when the writer closes the store.
+        State::from(self.call().clone()).withdraw_unapproved(None)?;
         self.sessions()?.gc(A_FEW).map(drop)
     }
 }

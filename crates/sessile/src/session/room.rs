@@ -20,7 +20,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,11 @@ impl Room {
                 let reason = "it is not a directory";
                 return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
             }
-            check_private(&self.dir, &found)?;
+            if check_private(&self.dir, &found).is_err() {
+                let is_open = found.mode() & 0o022 != 0;
+                let reason = if is_open { "others can write in it" } else { "it belongs to someone else" };
+                return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
+            }
         }
         self.check_rooms()?;
         self.touch(world)?;

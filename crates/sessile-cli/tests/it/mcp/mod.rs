@@ -72,7 +72,7 @@ fn code(client: &mut McpClient, tool: &str, arguments: Value) -> String {
 /// The server still serves.
 #[track_caller]
 fn still_answers(client: &mut McpClient) {
-    assert!(result(client, "status", json!({}))["user"].is_string());
+    assert!(result(client, "status", json!({}))["os_user"].is_string());
 }
 
 /// The names of the tools that are offered.

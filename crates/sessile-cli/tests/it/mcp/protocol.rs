@@ -118,7 +118,7 @@ fn a_batch_is_answered_by_one_line() {
     assert_eq!(answers.len(), 5, "{answers:?}");
     let of = |id: Value| answers.iter().find(|one| one["id"] == id).unwrap();
     assert_eq!(of(json!(1))["result"], json!({}));
-    assert!(of(json!("two"))["result"]["structuredContent"]["user"].is_string());
+    assert!(of(json!("two"))["result"]["structuredContent"]["os_user"].is_string());
     assert_eq!(of(json!(3))["error"]["code"], -32601);
     assert_eq!(of(json!(4))["error"]["code"], -32600);
     assert_eq!(of(Value::Null)["error"]["code"], -32600);

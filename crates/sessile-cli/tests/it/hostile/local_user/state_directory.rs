@@ -195,7 +195,7 @@ fn room_of_another_user_is_refused() {
     run().ok();
     for (owner, mode) in [(OTHER, 0o777), (USER, 0o777)] {
         give(&room, owner, owner, mode);
-        assert_eq!(clean(run().run()).code(), "FILE_WRITABLE");
+        assert_eq!(clean(run().run()).code(), "ROOM_UNSAFE");
     }
     give(&room, USER, USER, 0o700);
     run().ok();
