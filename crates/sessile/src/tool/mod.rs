@@ -34,10 +34,13 @@ pub(crate) mod gitconfig;
 mod parse_profile;
 mod paths;
 mod plan;
+mod plant;
 mod prepare;
 mod profile;
 mod protection;
+mod room_home;
 mod salvage;
+mod scope;
 mod seed;
 mod symlink_farm;
 mod target;
@@ -52,11 +55,12 @@ pub use catalog::{Source, Tools, unknown_bindings};
 pub use drift::{Drift, drift};
 pub use paths::Originals;
 pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
-pub use prepare::{IsolationScope, Level, prepare};
+pub use prepare::prepare;
 pub use profile::{
     Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
 };
 pub use protection::{ContextProtection, GuardedTarget, guarded_targets};
+pub use scope::{IsolationScope, Level};
 pub use seed::SeedCopy;
 pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 pub use tool_states::{Copy, ToolState, changed_copies, tool_states};

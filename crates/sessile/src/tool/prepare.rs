@@ -7,123 +7,28 @@
 //! binding fails.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-
-use serde::Serialize;
+use std::path::Path;
 
 use crate::context::{Bindings, Context, Guard};
-use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
+use crate::error::{Error, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
-use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
-use crate::session::sockets::sockets_name;
 use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, is_strict};
 use crate::tool::catalog::Source;
 use crate::tool::drift::drift_of;
-use crate::tool::paths::{Originals, SessionPaths, require_own_room};
-use crate::tool::plan::{Copies, Plan, PreparedTool, WorkSeed};
-use crate::tool::profile::{Profile, Seed};
+use crate::tool::paths::{SessionPaths, require_own_room};
+use crate::tool::plan::{Copies, Plan};
+use crate::tool::plant::places;
+use crate::tool::profile::Profile;
 use crate::tool::protection::{GuardedTarget, resolve};
-use crate::tool::seed::{self, SeedCopy, make_dir};
-use crate::tool::symlink_farm::{self, PrivatePaths};
+use crate::tool::scope::{IsolationScope, Level};
+use crate::tool::seed::{self, SeedCopy};
 use crate::tool::target::STRICT;
 use crate::tool::withheld::{Withheld, Withholding};
 use crate::tool::workdir_state;
-
-/// Variable of the configuration directory, for tools that have no variable of their own.
-const XDG_CONFIG: &str = "xdg/config";
-/// The home in a room.
-const HOME: &str = "home";
-/// The longest path of a directory in which sockets find room; the system bounds theirs at 107 bytes.
-const LONGEST_FOR_SOCKETS: usize = 80;
-
-/// Level of isolation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Variables lead the known tools into the room.
-    #[default]
-    Env,
-    /// The home directory is in the room as well.
-    Home,
-}
-
-impl Level {
-    /// A level by its name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "env" => Some(Level::Env),
-            "home" => Some(Level::Home),
-            _ => None,
-        }
-    }
-}
-
-/// Tools to isolate, and the level.
-#[derive(Clone, Debug, Default)]
-pub struct IsolationScope {
-    /// Level; a room that has a home keeps it unless another level is requested.
-    pub level: Level,
-    /// Whether the level is requested for this command.
-    pub is_level_requested: bool,
-    /// Only these tools; all if empty.
-    pub only: Vec<String>,
-    /// Not these.
-    pub except: Vec<String>,
-    /// Additional tools, which are isolated only on request.
-    pub also: Vec<String>,
-}
-
-impl IsolationScope {
-    /// The same with every tool called by its own name instead of one of its programs'. A name that no tool has is an
-    /// error.
-    pub fn resolved(mut self, state: &State) -> Result<Self> {
-        for list in [&mut self.only, &mut self.except, &mut self.also] {
-            for name in list {
-                *name = state.tools().get(name)?.0.name;
-            }
-        }
-        Ok(self)
-    }
-
-    /// Level of a session; a moved home stays moved.
-    pub(crate) fn level_in(&self, plan: &Plan) -> Level {
-        if plan.home.is_some() && !self.is_level_requested { Level::Home } else { self.level }
-    }
-
-    /// Whether a tool is isolated. A bound tool always is.
-    pub(crate) fn wants(&self, name: &str, on_request: bool, is_bound: bool) -> bool {
-        let named = |list: &[String]| list.iter().any(|listed| listed == name);
-        let asked = if self.only.is_empty() { !on_request || named(&self.also) } else { named(&self.only) };
-        is_bound || (asked && !named(&self.except))
-    }
-}
-
-/// The places of a session.
-pub(crate) fn places(state: &State, session: &Session) -> SessionPaths {
-    let originals = Originals::of(state.app(), state.world());
-    let room = session.room().dir();
-    let id = session.id.as_str();
-    let short = sockets_name(id);
-    let sockets = match state.runtime_dir() {
-        Ok(dir) => dir.join(short),
-        // The room's own path would be too long for most.
-        Err(_) => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
-    };
-    SessionPaths::of(state.world(), &originals, room, id, sockets)
-}
-
-/// Temporary directory, if its path is short enough for sockets.
-fn temporary(world: &crate::world::World) -> &Path {
-    let said = world.path_variable("TMPDIR").filter(|dir| {
-        let is_safe = require_private_place(&dir.join("sockets"), world.uid()).is_ok();
-        is_safe && dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2
-    });
-    said.unwrap_or(Path::new("/tmp"))
-}
 
 /// Prepares the requested tools in a session's room, unless they are prepared, and applies the context's bindings.
 pub fn prepare(
@@ -260,10 +165,10 @@ fn wanted_profiles(
 }
 
 /// One room's preparation.
-struct Preparation<'a> {
-    state: &'a State,
-    session: &'a Session,
-    places: SessionPaths,
+pub(super) struct Preparation<'a> {
+    pub(super) state: &'a State,
+    pub(super) session: &'a Session,
+    pub(super) places: SessionPaths,
     dir: &'a LockedDir,
 }
 
@@ -351,255 +256,6 @@ impl Preparation<'_> {
         let mut targets = resolve(self.state, &contexts, &profiles)?;
         targets.retain(|target| target.is_protected() && !target.is_open_in(context));
         Ok(targets)
-    }
-
-    fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
-        let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
-            pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
-        };
-        let mut prepared = PreparedTool {
-            tool: profile.name.clone(),
-            variables: Vec::new(),
-            unless_set: Vec::new(),
-            clears: profile.always_clears.clone(),
-            work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
-            shared: self.reason_to_share(profile)?,
-        };
-        let mut seeded = Vec::new();
-        if prepared.shared.is_some() {
-            return Ok((prepared, seeded));
-        }
-        prepared.variables = fill(&profile.variables);
-        let stands_in = profile.unless_exists.as_deref().and_then(|text| self.places.fill(text));
-        if !stands_in.is_some_and(|path| Path::new(&path).exists()) {
-            prepared.unless_set = fill(&profile.unless_set);
-        }
-        if profile.variables.iter().any(|(_, text)| text.contains("{sockets}")) {
-            self.make_sockets(&mut prepared)?;
-        }
-        let originals = Originals::of(self.state.app(), self.state.world());
-        let durable = self.is_durable();
-        for seed in &profile.seed {
-            let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
-            let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
-            let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
-            seeded.push(match planted {
-                Err(error) if self.is_of_the_user(&error) => {
-                    self.plant_as_it_is(profile, seed, &from, &error)?
-                }
-                planted => planted?,
-            });
-        }
-        // A tool may not make the directory that its variable names.
-        for (_, value) in &prepared.variables {
-            let path = Path::new(value);
-            if let Some(parent) = path.parent().filter(|_| path.starts_with(&self.places.room)) {
-                make_dir(parent)?;
-            }
-        }
-        Ok((prepared, seeded))
-    }
-
-    fn work_seed(&self, seed: &Seed) -> Option<WorkSeed> {
-        Some(WorkSeed {
-            from: PathBuf::from(seed.from.first()?),
-            to: PathBuf::from(self.places.fill(&seed.to)?),
-            except: seed.except.clone(),
-            link: seed.link.clone(),
-        })
-    }
-
-    /// Whether the room survives a reboot, and so must survive a crash.
-    fn is_durable(&self) -> bool {
-        self.session.name.is_some()
-    }
-
-    /// Whether something is wrong with the user's own files.
-    fn is_of_the_user(&self, error: &Error) -> bool {
-        match error {
-            Error::Tool(ToolError::InvalidFile { .. })
-            | Error::File(FileError::NotUtf8 { .. })
-            | Error::File(FileError::NotAFile { .. }) => true,
-            Error::File(FileError::Io { path, .. }) => !path.starts_with(&self.places.room),
-            _ => false,
-        }
-    }
-
-    /// A file that cannot be understood is the tool's business, unless the context binds it: the tool gets it as it
-    /// is and says so itself. One that cannot be read is left out.
-    fn plant_as_it_is(
-        &self,
-        profile: &Profile,
-        seed: &Seed,
-        from: &[PathBuf],
-        error: &Error,
-    ) -> Result<SeedCopy> {
-        let plain = Seed { format: None, append: None, ..seed.clone() };
-        let first = &from[..from.len().min(1)];
-        let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
-        let what =
-            if planted.is_ok() { "the session has a copy as it is" } else { "the session begins without it" };
-        self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
-        planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
-    }
-
-    fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
-        let Some(when) = &profile.shared_when else { return Ok(None) };
-        let Some(file) = self.places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
-        let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
-        Ok(text.contains(&when.holds).then(|| {
-            format!(
-                "its login in {} rotates, and a copy would be logged out",
-                crate::text::shown(file.display())
-            )
-        }))
-    }
-
-    /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
-    fn make_sockets(&self, prepared: &mut PreparedTool) -> Result<()> {
-        let dir = &self.places.sockets;
-        if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
-            prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
-            self.state.warn(
-                format!(
-                    "{}: its sockets stay shared, because {} is too long a path for them",
-                    prepared.tool,
-                    crate::text::shown(dir.display())
-                ),
-                Some("set XDG_RUNTIME_DIR, as a login usually does".to_owned()),
-            );
-            return Ok(());
-        }
-        make_dir(dir)?;
-        if let Err(RuntimeProblem::Exposed { path, reason }) = require_private(dir, self.state.world().uid())
-        {
-            return Err(SessionError::UnsafeRoom { path, reason }.into());
-        }
-        self.session.room().claim_sockets(dir)
-    }
-
-    /// The copies that stand for something below a directory of the user's.
-    fn copies_below(&self, dir: &Path, copies: &Copies) -> Vec<(PathBuf, PathBuf)> {
-        let pairs = copies
-            .values()
-            .flatten()
-            .flat_map(|seeded| seeded.from.iter().map(move |from| (from, &seeded.to)));
-        pairs
-            .filter_map(|(from, to)| Some((from.strip_prefix(dir).ok()?.to_owned(), to.clone())))
-            .filter(|(relative, _)| !relative.as_os_str().is_empty())
-            .collect()
-    }
-
-    /// If a tool needs the general directory of settings moved, all others must find theirs in it.
-    fn grow_config(&self, plan: &mut Plan, copies: &Copies) -> Result<()> {
-        let at = self.places.room.join(XDG_CONFIG);
-        let is_moved =
-            plan.tools.iter().flat_map(|tool| &tool.variables).any(|(_, value)| Path::new(value) == at);
-        match self.places.config() {
-            Some(real) if is_moved => {
-                let private =
-                    PrivatePaths { copies: self.copies_below(real, copies), ..PrivatePaths::default() };
-                symlink_farm::build(real, &at, &private)?;
-                plan.config = Some((at, real.to_owned()));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The usual places of protected tools in the user's home, with their seeds: a variable of the user's may lead the tool
-    /// elsewhere.
-    fn defaults<'p>(&self, profiles: &'p [Profile], targets: &[GuardedTarget]) -> Vec<(PathBuf, &'p Seed)> {
-        let Some(real) = &self.places.home else { return Vec::new() };
-        let is_protected = |profile: &&Profile| targets.iter().any(|target| target.tool == profile.name);
-        let seeds = profiles.iter().filter(is_protected).flat_map(|profile| &profile.seed);
-        seeds
-            .flat_map(|seed| seed.from.iter().map(move |from| (from, seed)))
-            .filter_map(|(from, seed)| Some((PathBuf::from(self.places.fill(from)?), seed)))
-            .filter_map(|(from, seed)| Some((from.strip_prefix(real).ok()?.to_owned(), seed)))
-            .filter(|(relative, _)| real.join(relative).exists())
-            .collect()
-    }
-
-    /// Removes links in the room's home that lead to the user's own files of protected tools. Returns whether there were any.
-    fn unlink_defaults(&self, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<bool> {
-        let at = self.places.room.join(HOME);
-        let mut is_any = false;
-        for (relative, _) in self.defaults(profiles, targets) {
-            let mut path = at.clone();
-            for part in &relative {
-                path.push(part);
-                let leads_out = path.is_symlink()
-                    && !path.canonicalize().is_ok_and(|target| target.starts_with(&self.places.room));
-                if leads_out {
-                    seed::remove(&path)?;
-                    is_any = true;
-                    break;
-                }
-            }
-        }
-        Ok(is_any)
-    }
-
-    fn grow_home(&self, all: &Copies, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<PathBuf> {
-        let real = self.places.home.clone().ok_or(FileError::NoHome("the session's home"))?;
-        let at = self.places.room.join(HOME);
-        let mut copies = self.copies_below(&real, all);
-        for profile in profiles {
-            for name in profile.home.iter().filter(|name| real.join(name).exists()) {
-                let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
-                seed::plant(&profile.name, &seed, &[real.join(name)], &self.places, false)?;
-                copies.push((PathBuf::from(name), at.join(name)));
-            }
-        }
-        for (relative, seed) in self.defaults(profiles, targets) {
-            if !copies.iter().any(|(copied, _)| relative.starts_with(copied)) && !at.join(&relative).exists()
-            {
-                let to = format!("{HOME}/{}", relative.display());
-                let from = [real.join(&relative)];
-                seed::plant("", &Seed { to, ..seed.clone() }, &from, &self.places, false)?;
-                copies.push((relative.clone(), at.join(&relative)));
-            }
-        }
-        let elsewhere = || {
-            let dirs = self.places.xdg().into_iter();
-            dirs.filter_map(|(_, usual, dir)| Some((usual, dir.filter(|dir| **dir != real.join(usual))?)))
-        };
-        // Settings that the user keeps elsewhere are found at the usual place in the room.
-        for (usual, dir) in elsewhere() {
-            let below = self.copies_below(dir, all).into_iter();
-            copies.extend(below.map(|(relative, copy)| (Path::new(usual).join(relative), copy)));
-        }
-        let state = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
-        let shared = self.shared_in_home(&real, profiles)?;
-        symlink_farm::build(&real, &at, &PrivatePaths { copies, shared, state, hidden_is_state: true })?;
-        for (usual, dir) in elsewhere() {
-            let private = PrivatePaths { copies: self.copies_below(dir, all), ..PrivatePaths::default() };
-            symlink_farm::build(dir, &at.join(usual), &private)?;
-        }
-        for (_, usual, _) in self.places.xdg() {
-            make_dir(&at.join(usual))?;
-        }
-        Ok(at)
-    }
-
-    /// State that stays shared in a moved home: caches, this program's own state, and the state of tools that are
-    /// not wanted, such as the agents' own.
-    fn shared_in_home(&self, home: &Path, wanted: &[Profile]) -> Result<Vec<PathBuf>> {
-        let dirs = self.state.dirs();
-        let own = [dirs.config().ok(), dirs.state().ok(), dirs.cache()].into_iter().flatten();
-        let mut shared: Vec<PathBuf> =
-            own.filter_map(|dir| dir.strip_prefix(home).ok()).map(Path::to_owned).collect();
-        shared.push(PathBuf::from(".cache"));
-        for (profile, _) in self.state.tools().list()? {
-            let is_wanted = wanted.iter().any(|wanted| wanted.name == profile.name);
-            if !is_wanted || !profile.home_level {
-                shared.extend(
-                    profile.keeps.iter().filter_map(|path| path.strip_prefix("~/")).map(PathBuf::from),
-                );
-            }
-        }
-        Ok(shared)
     }
 
     /// Binds what the context says. Returns whether something was copied anew for it.

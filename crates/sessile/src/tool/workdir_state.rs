@@ -15,7 +15,7 @@ use crate::files::{LockedDir, NoFollowDir};
 use crate::state::State;
 use crate::text::shown;
 use crate::tool::plan::{Plan, WorkSeed};
-use crate::tool::prepare::IsolationScope;
+use crate::tool::scope::IsolationScope;
 use crate::tool::seed::is_like;
 
 /// Record of the copies of a session, which are removed with it.

@@ -1,0 +1,167 @@
+//! Planting a tool in a room: copies of its state, its variables and its sockets.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, FileError, Result, SessionError, ToolError};
+use crate::runtime::{RuntimeProblem, require_private, require_private_place};
+use crate::session::Session;
+use crate::session::sockets::sockets_name;
+use crate::state::State;
+use crate::tool::paths::{Originals, SessionPaths};
+use crate::tool::plan::{PreparedTool, WorkSeed};
+use crate::tool::prepare::Preparation;
+use crate::tool::profile::{Profile, Seed};
+use crate::tool::seed::{self, SeedCopy, make_dir};
+
+/// The longest path of a directory in which sockets find room; the system bounds theirs at 107 bytes.
+const LONGEST_FOR_SOCKETS: usize = 80;
+
+/// The places of a session.
+pub(crate) fn places(state: &State, session: &Session) -> SessionPaths {
+    let originals = Originals::of(state.app(), state.world());
+    let room = session.room().dir();
+    let id = session.id.as_str();
+    let short = sockets_name(id);
+    let sockets = match state.runtime_dir() {
+        Ok(dir) => dir.join(short),
+        // The room's own path would be too long for most.
+        Err(_) => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
+    };
+    SessionPaths::of(state.world(), &originals, room, id, sockets)
+}
+
+/// Temporary directory, if its path is short enough for sockets.
+fn temporary(world: &crate::world::World) -> &Path {
+    let said = world.path_variable("TMPDIR").filter(|dir| {
+        let is_safe = require_private_place(&dir.join("sockets"), world.uid()).is_ok();
+        is_safe && dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2
+    });
+    said.unwrap_or(Path::new("/tmp"))
+}
+
+impl Preparation<'_> {
+    pub(super) fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
+        let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+            pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
+        };
+        let mut prepared = PreparedTool {
+            tool: profile.name.clone(),
+            variables: Vec::new(),
+            unless_set: Vec::new(),
+            clears: profile.always_clears.clone(),
+            work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
+            shared: self.reason_to_share(profile)?,
+        };
+        let mut seeded = Vec::new();
+        if prepared.shared.is_some() {
+            return Ok((prepared, seeded));
+        }
+        prepared.variables = fill(&profile.variables);
+        let stands_in = profile.unless_exists.as_deref().and_then(|text| self.places.fill(text));
+        if !stands_in.is_some_and(|path| Path::new(&path).exists()) {
+            prepared.unless_set = fill(&profile.unless_set);
+        }
+        if profile.variables.iter().any(|(_, text)| text.contains("{sockets}")) {
+            self.make_sockets(&mut prepared)?;
+        }
+        let originals = Originals::of(self.state.app(), self.state.world());
+        let durable = self.is_durable();
+        for seed in &profile.seed {
+            let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
+            let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
+            let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
+            seeded.push(match planted {
+                Err(error) if self.is_of_the_user(&error) => {
+                    self.plant_as_it_is(profile, seed, &from, &error)?
+                }
+                planted => planted?,
+            });
+        }
+        // A tool may not make the directory that its variable names.
+        for (_, value) in &prepared.variables {
+            let path = Path::new(value);
+            if let Some(parent) = path.parent().filter(|_| path.starts_with(&self.places.room)) {
+                make_dir(parent)?;
+            }
+        }
+        Ok((prepared, seeded))
+    }
+
+    fn work_seed(&self, seed: &Seed) -> Option<WorkSeed> {
+        Some(WorkSeed {
+            from: PathBuf::from(seed.from.first()?),
+            to: PathBuf::from(self.places.fill(&seed.to)?),
+            except: seed.except.clone(),
+            link: seed.link.clone(),
+        })
+    }
+
+    /// Whether the room survives a reboot, and so must survive a crash.
+    pub(super) fn is_durable(&self) -> bool {
+        self.session.name.is_some()
+    }
+
+    /// Whether something is wrong with the user's own files.
+    fn is_of_the_user(&self, error: &Error) -> bool {
+        match error {
+            Error::Tool(ToolError::InvalidFile { .. })
+            | Error::File(FileError::NotUtf8 { .. })
+            | Error::File(FileError::NotAFile { .. }) => true,
+            Error::File(FileError::Io { path, .. }) => !path.starts_with(&self.places.room),
+            _ => false,
+        }
+    }
+
+    /// A file that cannot be understood is the tool's business, unless the context binds it: the tool gets it as it
+    /// is and says so itself. One that cannot be read is left out.
+    fn plant_as_it_is(
+        &self,
+        profile: &Profile,
+        seed: &Seed,
+        from: &[PathBuf],
+        error: &Error,
+    ) -> Result<SeedCopy> {
+        let plain = Seed { format: None, append: None, ..seed.clone() };
+        let first = &from[..from.len().min(1)];
+        let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
+        let what =
+            if planted.is_ok() { "the session has a copy as it is" } else { "the session begins without it" };
+        self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
+        planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
+    }
+
+    fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
+        let Some(when) = &profile.shared_when else { return Ok(None) };
+        let Some(file) = self.places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
+        let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
+        Ok(text.contains(&when.holds).then(|| {
+            format!(
+                "its login in {} rotates, and a copy would be logged out",
+                crate::text::shown(file.display())
+            )
+        }))
+    }
+
+    /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
+    fn make_sockets(&self, prepared: &mut PreparedTool) -> Result<()> {
+        let dir = &self.places.sockets;
+        if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
+            prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
+            self.state.warn(
+                format!(
+                    "{}: its sockets stay shared, because {} is too long a path for them",
+                    prepared.tool,
+                    crate::text::shown(dir.display())
+                ),
+                Some("set XDG_RUNTIME_DIR, as a login usually does".to_owned()),
+            );
+            return Ok(());
+        }
+        make_dir(dir)?;
+        if let Err(RuntimeProblem::Exposed { path, reason }) = require_private(dir, self.state.world().uid())
+        {
+            return Err(SessionError::UnsafeRoom { path, reason }.into());
+        }
+        self.session.room().claim_sockets(dir)
+    }
+}
