@@ -19,9 +19,11 @@ use crate::error::{Error, FileError, FileLockHolder, Result};
 pub(crate) const SILENCE: Duration = Duration::from_millis(300);
 
 /// Poll interval where no thread can be started to wait for a lock.
+// Threads are refused under `ulimit -u` or a memory limit only, so the cost of polling is rare.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Number of timeouts after which a wait ends even if the lock changes hands.
+// With a stream of short holders the wait would otherwise have no end.
 const MOST_TURNS: u32 = 12;
 
 /// The longest wait: SQLite counts milliseconds in 32 bits.
@@ -114,6 +116,7 @@ impl Locker {
         path: &Path,
         senseless: impl Fn() -> bool,
     ) -> Result<Option<File>> {
+        // An uncontended lock costs one system call, no clock and no thread.
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) => {}
@@ -139,6 +142,8 @@ impl Locker {
         let mut wait = Wait::new(self, path);
         loop {
             let turn =
+                // In slices, so that the notice appears after `SILENCE` and a new holder restarts the
+                // timeout.
                 queue.wait(wait.left().min(SILENCE)).map_err(|error| Error::io("lock", path, error))?;
             if turn.is_some() {
                 return Ok(turn);
@@ -168,10 +173,13 @@ impl KernelQueue {
         // A thread that is refused must not take the file with it.
         let shared = Arc::new(Mutex::new(Some(file)));
         let theirs = Arc::clone(&shared);
+        // A poisoned mutex still holds the file, and losing it would lose the lock's descriptor.
         let take = |place: &Mutex<Option<File>>| place.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The thread only blocks in `flock`. A small stack lets it start under a tight memory limit.
         let started = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
             if let Some(file) = take(&theirs) {
+                // The receiver is gone after a timeout. Dropping the file then gives up the lock that came
+                // too late.
                 let _ = sender.send(file.lock().map(|()| file));
             }
         });
@@ -198,6 +206,7 @@ impl KernelQueue {
         loop {
             match file.as_ref().map(File::try_lock) {
                 Some(Err(TryLockError::WouldBlock)) if begun.elapsed() < time => {
+                    // A zero or short timeout must not sleep for a whole interval.
                     std::thread::sleep(POLL.min(time));
                 }
                 Some(Err(TryLockError::Error(error))) => return Err(error),
@@ -239,6 +248,8 @@ impl<'a> Wait<'a> {
     pub(crate) fn goes_on(&mut self, now: Option<FileLockHolder>) -> bool {
         // Between two holders there is none for a moment; that is no sign of anything.
         if now.is_some() && now.as_ref().map(|now| now.pid) != self.seen.as_ref().map(|seen| seen.pid) {
+            // The first holder seen is the one that the wait began with, so its time has been running since
+            // then.
             if self.seen.is_some() {
                 self.since = Instant::now();
             }
@@ -304,6 +315,8 @@ fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<FileLockHolder> {
             }
             let (found_device, found_inode) = place.rsplit_once(':')?;
             let same = found_inode.parse() == Ok(ino) && (!exact || found_device == device);
+            // SQLite's POSIX locks belong to the process and never block it. A thread can wait for a `flock`
+            // of its own process.
             let is_other = |pid: &i32| *pid > 0 && (kind == "FLOCK" || Some(*pid) != own);
             same.then(|| pid.parse::<i32>().ok().filter(is_other))?
         })
@@ -336,6 +349,7 @@ fn command_of(pid: i32) -> Option<String> {
     let program = PathBuf::from(words.next()?);
     let mut command = program.file_name()?.to_str()?.to_owned();
     let plain = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    // Two words are a command and its subcommand. A later plain word can already be a name or a value.
     for word in words.take_while(plain).take(2) {
         command.push(' ');
         command.push_str(word);
@@ -347,6 +361,7 @@ fn command_of(pid: i32) -> Option<String> {
 fn running_for(pid: i32) -> Option<Duration> {
     let started = crate::process::ProcessId::of(pid)?.started;
     let ticks = rustix::param::clock_ticks_per_second();
+    // The start time in `/proc/PID/stat` counts from boot and includes suspended time.
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let running = now.tv_sec.unsigned_abs().checked_sub(started / ticks)?;
     Some(Duration::from_secs(running))

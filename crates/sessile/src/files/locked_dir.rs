@@ -47,6 +47,7 @@ impl LockedDir {
     /// Locks the directory that really holds a file, links followed; returns the file's name in it.
     pub fn of_file(locker: &Locker, file: &Path, dir_mode: u32) -> Result<(Self, PathBuf)> {
         let real = resolve_links(file)?;
+        // A bare file name has an empty parent, which cannot be opened.
         let dir = real.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = real
             .file_name()
@@ -96,8 +97,11 @@ impl LockedDir {
         // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
         let old = self.require_file(name)?;
         let fail = |error| Error::io("write", &path, error);
+        // A killed writer leaves the name in use, and `O_EXCL` below would fail. The directory's lock rules
+        // out a live one.
         self.remove_temporary()?;
         let written = (|| {
+            // `O_EXCL` also refuses a link that somebody put in the place of the temporary file.
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             // Group and others get access only after the content is complete, with the `fchmod` below.
             let first = Mode::from_raw_mode((mode & 0o600) as RawMode);
@@ -123,6 +127,7 @@ impl LockedDir {
             Ok(())
         })();
         if let Err(error) = written {
+            // The first error is the one to report; the next write removes the left-over file.
             let _ = unlinkat(&self.handle, TEMPORARY, AtFlags::empty());
             return Err(fail(error));
         }
@@ -174,10 +179,13 @@ pub(crate) fn put_in_place(path: &Path, content: &[u8], old: &std::fs::Metadata)
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(TEMPORARY);
     let temporary = path.with_file_name(name);
+    // A killed writer may have left one. If it cannot be removed, `create_new` reports the reason.
     let _ = std::fs::remove_file(&temporary);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     file.write_all(content)?;
+    // Set after the write: the content is never readable by more users than the old file was.
     file.set_permissions(old.permissions())?;
+    // The rename must not reach the disk before the data.
     file.sync_all()?;
     std::fs::rename(&temporary, path)
 }
@@ -190,6 +198,7 @@ pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
 /// The same. Returns whether the directory is marked.
 fn make_dirs(dir: &Path, mode: u32) -> Result<bool> {
     match dir.metadata() {
+        // The common case: one `stat`, and no sync.
         Ok(found) if found.is_dir() => return Ok(is_marked(&found)),
         Ok(_) => return Err(Error::io("make directory", dir, ErrorKind::NotADirectory.into())),
         Err(_) => {}
@@ -200,6 +209,7 @@ fn make_dirs(dir: &Path, mode: u32) -> Result<bool> {
     let is_marked = mode & MARK != 0;
     match make_dir(dir, mode) {
         Ok(()) => {}
+        // Another process was faster, and it syncs the parent itself.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => return Ok(is_marked),
         Err(error) => return Err(Error::io("make directory", dir, error)),
     }

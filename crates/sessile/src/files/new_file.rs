@@ -19,6 +19,7 @@ const PREFIX: &str = ".sessile-tmp-";
 const DIGITS: usize = 16;
 /// Suffixes of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 4] = ["", "-journal", "-wal", "-shm"];
+// Each try can lose its file to another process's clean-up; a hundred in a row is not a race any more.
 const TRIES: usize = 100;
 
 /// A private temporary file in the directory of the file that it becomes. Its writer holds the kernel's lock on it, so
@@ -35,6 +36,7 @@ impl NewFile {
     #[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
     pub fn beside(target: &Path) -> Result<Self> {
         let dir = dir_of(target);
+        // Here, because a killed writer cannot clean up and no daemon exists.
         remove_abandoned(dir);
         for _ in 0..TRIES {
             let path = dir.join(format!("{PREFIX}{}", hex(&crate::random::bytes::<{ DIGITS / 2 }>()?)));
@@ -61,6 +63,7 @@ impl NewFile {
     /// Writes the content to disk and gives the file its name; `false` if something has that name already.
     pub fn publish(&self, target: &Path) -> Result<bool> {
         let fail = |error| Error::io("write", target, error);
+        // Before the rename: a crash must leave a complete file under the name, or none.
         self.file.sync_all().map_err(fail)?;
         match rename_unless_taken(&self.path, target) {
             Ok(()) => {}
@@ -68,6 +71,7 @@ impl NewFile {
             Err(error) => return Err(fail(error)),
         }
         let dir = dir_of(target);
+        // The rename itself is durable once the directory is.
         File::open(dir)
             .and_then(|handle| handle.sync_all())
             .map_err(|error| Error::io("sync", dir, error))?;
@@ -97,6 +101,7 @@ fn dir_of(path: &Path) -> &Path {
 
 fn is_at(file: &File, path: &Path) -> bool {
     let inode = |found: &std::fs::Metadata| (found.dev(), found.ino());
+    // By inode: the path may already name a file of another process.
     matches!((&file.metadata(), &path.symlink_metadata()), (Ok(own), Ok(found)) if inode(own) == inode(found))
 }
 
@@ -123,6 +128,7 @@ fn remove_abandoned(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some((main, _)) = temporary_name(name.as_bytes()) else { continue };
+        // A directory or link with such a name is not ours to remove.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         // Neither follow a link nor wait for a pipe that somebody puts there.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();

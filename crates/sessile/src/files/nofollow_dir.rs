@@ -13,6 +13,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, symlinkat, unlinkat};
 
 /// Depth limit of removal.
+// Each level keeps a descriptor and a stack frame, and a stranger decides how deep the tree is.
 const DEEPEST: usize = 200;
 
 /// An open directory.
@@ -66,8 +67,10 @@ impl NoFollowDir {
         relative: &Path,
         step: impl Fn(&NoFollowDir, &OsStr) -> io::Result<NoFollowDir>,
     ) -> io::Result<Self> {
+        // The walk replaces its directory at each step, and `self` must stay open.
         let mut dir = NoFollowDir { handle: self.handle.try_clone()? };
         for component in relative.components() {
+            // `..` and absolute paths would leave the directory.
             let Component::Normal(name) = component else { return Err(io::ErrorKind::InvalidInput.into()) };
             dir = step(&dir, name)?;
         }
@@ -131,10 +134,12 @@ impl NoFollowDir {
 
     fn remove_below(&self, name: &OsStr, depth: usize) -> io::Result<()> {
         let dir = self.enter(name)?;
+        // Removal has no limit of entries: what is left would keep the directory from being removed.
         for entry in dir.entries(usize::MAX)?.0 {
             match entry.kind {
                 FileType::Directory if depth == 0 => return Err(io::Error::other("too many directories")),
                 FileType::Directory => dir.remove_below(&entry.name, depth - 1)?,
+                // A link is removed itself; whatever it leads to stays.
                 _ => unlinkat(&dir.handle, &entry.name, AtFlags::empty())?,
             }
         }

@@ -53,6 +53,7 @@ pub(crate) fn check_state_dir(path: &Path) -> Result<bool> {
         if !link.is_symlink() {
             return Ok(Some(link));
         }
+        // The directory that holds the link decides where it leads, so that one is checked too.
         resolve(path)?;
         metadata(path)
     };
@@ -92,6 +93,7 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
 /// other users can read it.
 fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
     let mut path = path.to_owned();
+    // Link by link: whoever can replace any one of them can replace the file.
     for _ in 0..MOST_LINKS {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if let Ok(dir) = dir.canonicalize()
@@ -102,6 +104,7 @@ fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
         if let Ok(link) = path.symlink_metadata()
             && link.is_symlink()
         {
+            // The mode of a link means nothing; its owner can replace it in a sticky directory.
             check_owner(&path, &link, false)?;
         }
         // A link in /proc names no file.
@@ -141,6 +144,7 @@ fn check_mode(path: &Path, found: &Metadata, is_dir: bool, may_be_sticky: bool) 
 }
 
 fn check_owner(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
+    // Root can change everything anyway.
     if [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
         return Ok(());
     }

@@ -24,6 +24,7 @@ use crate::files::read::{LIMIT, read_opened, require_file_type};
 #[cfg(target_os = "linux")]
 const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
+// Other systems have no `O_PATH`.
 const SEARCH: OFlags = OFlags::RDONLY;
 
 /// The part of the file system that is below a root and belongs to one user or to root.
@@ -81,6 +82,8 @@ impl<'a> ProjectDir<'a> {
         mode: u32,
     ) -> Result<(LockedDir, PathBuf)> {
         let path = self.root.join(relative);
+        // The lock belongs to the directory that really holds the file, or two writers would not exclude each
+        // other.
         let resolved = match path.symlink_metadata() {
             Ok(found) if found.is_symlink() => Some(self.resolve(relative)?),
             Ok(found) => self.require_owner(&path, found.uid()).map(|()| None)?,
@@ -113,7 +116,10 @@ impl<'a> ProjectDir<'a> {
                 None => {
                     let fail = |error: Errno| Error::io("make directory", &path, error.into());
                     match mkdirat(&dir, name.as_os_str(), Mode::from_raw_mode(mode as RawMode)) {
+                        // A new directory is durable once its parent is.
                         Ok(()) => rustix::fs::fsync(&dir).map_err(fail)?,
+                        // Another process was faster. Its directory is opened without following a link, and
+                        // its owner is checked.
                         Err(Errno::EXIST) => {}
                         Err(error) => return Err(fail(error)),
                     }
@@ -132,6 +138,7 @@ impl<'a> ProjectDir<'a> {
             Found::Open(opened) => Ok(Some(opened)),
             Found::Missing => Ok(None),
             Found::Link => {
+                // Links are compared by real paths, and the root itself may be reached through one.
                 let root = self.real_root()?;
                 let resolved = self.resolve(relative)?;
                 match self.open_without_links(&root, &resolved, flags)? {
@@ -163,6 +170,7 @@ impl<'a> ProjectDir<'a> {
                 Ok(opened) => opened,
                 Err(Errno::NOENT) => return Ok(Found::Missing),
                 Err(error) => {
+                    // The error alone does not identify a link: with `O_DIRECTORY` it is ENOTDIR, else ELOOP.
                     let found = match &dir {
                         None => rustix::fs::lstat(&path),
                         Some(dir) => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW),
@@ -171,6 +179,7 @@ impl<'a> ProjectDir<'a> {
                     if kind == Some(FileType::Symlink) {
                         return Ok(Found::Link);
                     }
+                    // A pipe, socket or device is named as such. The error of the system would not say so.
                     if let Some(kind) = kind.filter(|_| is_last && !flags.contains(OFlags::DIRECTORY)) {
                         require_file_type(&path, kind)?;
                     }
@@ -191,6 +200,7 @@ impl<'a> ProjectDir<'a> {
     fn resolve(&self, relative: &Path) -> Result<PathBuf> {
         let root = self.real_root()?;
         let path = root.join(relative);
+        // Only what exists can be resolved, so the last link on the way is found from the end.
         if path.is_symlink() {
             let real = path.canonicalize().map_err(|_| self.link(relative))?;
             return real.strip_prefix(&root).map(Path::to_owned).map_err(|_| self.link(relative));

@@ -60,7 +60,9 @@ pub(super) fn read_opened(
     if metadata.len() > limit {
         return Err(too_large(metadata.len()));
     }
+    // One byte more than the size: `read_to_end` sees the end of the file without growing the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    // The file may grow after the `stat`.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Error::io("read", path, error))?;
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
@@ -102,6 +104,7 @@ pub(super) fn require_file_type(path: &Path, kind: FileType) -> Result<()> {
 /// The path with symbolic links at its end followed, so that a linked dotfile stays a link when written.
 pub fn resolve_links(path: &Path) -> Result<PathBuf> {
     let mut real = path.to_owned();
+    // The limit of Linux itself.
     for _ in 0..40 {
         match real.read_link() {
             Ok(target) => real = real.parent().map_or_else(|| target.clone(), |dir| dir.join(&target)),

@@ -47,6 +47,7 @@ impl BackupSnapshot {
         };
         let read = || {
             let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            // The file may be a live database of another process.
             source.busy_timeout(locker.longest())?;
             // An unnamed database is SQLite's private temporary file.
             let mut copy = Connection::open("")?;
@@ -77,6 +78,7 @@ impl BackupSnapshot {
         if version < migrate::VERSION {
             migrate::run(&mut connection, version).map_err(wrong)?;
         }
+        // After the migration: the checks know the current schema only.
         if let Some(damage) = check::invalid_rows(&connection).map_err(wrong)?.into_iter().next() {
             return Err(unfit(damage));
         }
@@ -103,6 +105,7 @@ impl BackupSnapshot {
 const JOURNAL: &str = "-journal";
 
 fn has_journal(path: &Path) -> bool {
+    // SQLite leaves an empty journal behind in some modes, which holds no transaction.
     with_ending(path, JOURNAL).metadata().is_ok_and(|found| found.len() > 0)
 }
 
@@ -139,6 +142,7 @@ impl Store {
     /// Copies the database into a new file, complete or not at all. An existing file is an error.
     fn back_up_to(&self, path: &Path) -> Result<()> {
         let exists = || Error::File(FileError::Exists(path.to_owned()));
+        // Checked early, because copying a large database only to fail at its name would be wasted.
         if path.symlink_metadata().is_ok() {
             return Err(exists());
         }
@@ -162,6 +166,7 @@ impl Store {
     fn publish_beside(&self, label: &str, check: Check, now_ms: i64) -> Result<PathBuf> {
         let copy = self.copy_beside(&self.path, check)?;
         let second = now_ms.div_euclid(1000);
+        // `publish` never replaces a file, so two backups in one second get two names.
         for count in 0..MOST_NAMES {
             let path = with_ending(&self.path, &format!(".{label}-{second}-{count}"));
             if copy.publish(&path)? {
@@ -180,6 +185,7 @@ impl Store {
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             damage(&copy, check)
         })?;
+        // Closed before it is published: a rename would part an open database from its journal.
         drop(copy);
         match damage {
             Some(detail) => Err(StoreError::Corrupt { path: self.path.clone(), detail }.into()),
@@ -193,6 +199,8 @@ impl Store {
         let store = Self::connect(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE,
+            // Another open connection, an idle one included, keeps the lock as long as it lives: waiting
+            // would not help.
             &locker.clone().with_timeout(Duration::ZERO),
         )?;
         store.read(|connection| {
@@ -207,6 +215,7 @@ impl Store {
     /// Reads a backup and checks that it can be restored here.
     pub(crate) fn open_copy(&self, path: &Path) -> Result<BackupSnapshot> {
         let snapshot = BackupSnapshot::read(path, &self.locker)?;
+        // A service's store has this schema too, and its users' sessions would replace those of the user.
         let is_service = snapshot.connection.table_exists(None, "service");
         if is_service.map_err(|error| describe(path, &error, self.locker.timeout()))? {
             let detail = "it is the store of a session service".to_owned();
@@ -219,10 +228,13 @@ impl Store {
     /// the database, whose path is returned; no writer gets in between. Numbers that were handed out are not handed out
     /// again, and holders and waiters of locks keep their places.
     pub(crate) fn restore(&mut self, copy: &BackupSnapshot, now_ms: i64) -> Result<PathBuf> {
+        // Two restores at once would each keep what the other one replaced.
         let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        // A second connection: SQLite refuses to copy from one that is writing (SQLITE_LOCKED).
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let reader = Self::connect_marked(&self.path, flags, &self.locker, self.is_marked())?;
         self.change(|connection| copy.attach_to(connection))?;
+        // The error waits until the copy is detached, or the next restore could not attach one.
         let restored = self.replace_content(&reader, now_ms);
         self.change(|connection| connection.execute_batch("DETACH DATABASE copy"))?;
         restored
@@ -326,6 +338,7 @@ fn end_without_room(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> r
 
 fn replace(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::Result<()> {
     save_revisions(transaction)?;
+    // On the copy, before the tables are replaced: afterwards the current state is gone.
     transaction.execute_batch(SETTLE_COPY)?;
     end_without_room(transaction, dir, now_ms)?;
     for table in recover::TABLES {
@@ -356,6 +369,7 @@ fn replace(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::
             _ => transaction.execute_batch(&format!("DELETE FROM main.{table}; INSERT {insert}"))?,
         }
     }
+    // Fencing tokens and operation numbers only grow, also across a restore.
     recover::raise_numbers(transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
     raise_revisions(transaction)
 }

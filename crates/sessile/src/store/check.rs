@@ -36,6 +36,7 @@ pub(super) fn invalid_rows(connection: &Connection) -> rusqlite::Result<Vec<Stri
         )?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;
+    // A set: one line for a column, however many of its rows are damaged.
     let mut found = BTreeSet::new();
     for table in tables {
         let mut select =
@@ -77,6 +78,7 @@ pub(super) fn is_invalid_id(table: &str, column: &str, value: ValueRef<'_>) -> b
 /// Table whose numbers are exhausted, if any.
 pub(super) fn exhausted_number(connection: &Connection) -> Option<String> {
     let table: String = connection
+        // SQLite stops an AUTOINCREMENT at this number with SQLITE_FULL.
         .query_row("SELECT name FROM main.sqlite_sequence WHERE seq = ?1", [i64::MAX], |row| row.get(0))
         .ok()?;
     Some(format!("sqlite_sequence.seq of table {table} has a number that is out of range"))

@@ -114,6 +114,8 @@ impl Store {
     pub(crate) fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
         self.read(|connection| {
             connection
+                // Without statistics the planner may take the primary key, and sort all conversations of the
+                // session.
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_used
                      WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
@@ -163,6 +165,7 @@ impl Store {
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
             let (mut row, now_ms) = (row.clone(), row.started_ms);
+            // The caller saw the name free before it waited for the lock.
             if let Some(name) = &row.name
                 && by_key(connection, user, &row.session, ConversationKey::Name(name))?.is_some()
             {
@@ -196,6 +199,7 @@ impl Store {
                 let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
                 row = other.unwrap_or_else(new);
             }
+            // `used` is part of the primary key, so a use is a removal and an insertion.
             if is_stored {
                 remove(connection, user, &row)?;
             }
@@ -337,6 +341,7 @@ fn find(
     known: &ConversationRow,
 ) -> rusqlite::Result<Option<ConversationRow>> {
     let key = (user, &known.session, &known.agent, known.used, &known.id);
+    // The key of the last read is right unless another process used the conversation since; it needs no scan.
     let at_key = connection
         .prepare_cached(&format!(
             "SELECT {COLUMNS} FROM conversation
@@ -420,6 +425,7 @@ pub(super) fn bring_in(
 
 /// Forgets everything that a session remembers about its agents.
 pub(super) fn forget_all_of(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<()> {
+    // Items first: they are found by the conversations that own them.
     connection.execute(
         "DELETE FROM conversation_item WHERE user = ?1 AND conversation IN
          (SELECT id FROM conversation WHERE user = ?1 AND session = ?2)",

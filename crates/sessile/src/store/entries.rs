@@ -100,6 +100,7 @@ impl Store {
             let lives = connection
                 .prepare_cached("SELECT 1 FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL")?
                 .exists((place.user, place.session))?;
+            // Checked in the transaction: the session may end while the caller waits for the lock.
             if !lives {
                 return Ok(EntryChange::NoSession);
             }
@@ -109,6 +110,7 @@ impl Store {
             if expected.is_some_and(|expected| expected != seen) {
                 return Ok(EntryChange::Conflict(old.map(|old| old.revision)));
             }
+            // Removing nothing uses up no revision and leaves no operation.
             if value.is_none() && old.is_none() {
                 return Ok(EntryChange::Made { old: None, revision: None });
             }
@@ -116,6 +118,8 @@ impl Store {
                 .checked_add(1)
                 .ok_or_else(|| check::corrupt("entry.revision has a number that is out of range"))?;
             let stored_kind = if value.is_some() { place.kind.to_owned() } else { gone(place.kind) };
+            // A key is stored under its own kind or as removed, never both, or its revision would be
+            // ambiguous.
             for kind in [place.kind.to_owned(), gone(place.kind)] {
                 connection
                     .prepare_cached(
@@ -125,6 +129,7 @@ impl Store {
             }
             let stored = EntryPlace { kind: &stored_kind, ..place };
             insert(connection, stored, key, value.unwrap_or("null"), revision, now_ms)?;
+            // In the same transaction: a change without its operation could not be undone.
             if let Some(operation) = record(old.as_ref()) {
                 operations::insert(connection, &operation)?;
             }

@@ -37,6 +37,7 @@ impl Store {
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
+        // Selected from the end, so that the cost does not grow with the session.
         rows.reverse();
         Ok(rows)
     }
@@ -50,6 +51,7 @@ impl Store {
         now_ms: i64,
     ) -> Result<Option<Commit>> {
         self.write(|connection| {
+            // Waiters count too: appending now would overtake a turn that was asked for earlier.
             let queued: bool = connection
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM ticket WHERE resource = ?1)")?
                 .query_row([crate::store::turn_resource(user, session)], |row| row.get(0))?;
@@ -74,9 +76,13 @@ impl Store {
             let first: Option<i64> = connection
                 .prepare_cached("SELECT min(token) FROM ticket WHERE resource = ?1")?
                 .query_row([&resource], |row| row.get(0))?;
+            // Only the lowest token holds the turn; a late holder must not write after its turn was given
+            // away.
             if first != Some(token) {
                 return Ok(Commit::Lost);
             }
+            // In the transaction of the messages: a crash leaves a turn with its ticket, or a commit without
+            // it.
             connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])?;
             append(connection, user, session, token, bodies, now_ms)
         })

@@ -17,6 +17,7 @@ use crate::files::{
 use crate::store::{check, migrate};
 
 /// Time that SQLite waits while it opens a database, before the holders of its locks are looked up.
+// As long as any lock is waited for in silence.
 const SLICE: Duration = Duration::from_millis(300);
 
 /// An open database.
@@ -47,6 +48,7 @@ impl Store {
                 found.mode() & MARK != 0
             }
         };
+        // A connection is used by one thread only, so SQLite's mutexes would only cost time.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect_marked(path, flags, locker, is_marked)?;
         let version = match store.version() {
@@ -54,6 +56,7 @@ impl Store {
             // database does not change, and SQLite can read it as immutable.
             Err(error) if is_at_rest(path, &error) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
+                // Only a URI can ask for `immutable`.
                 store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, locker)?;
                 store.path = path.to_owned();
                 store.version()?
@@ -71,6 +74,7 @@ impl Store {
             migrate::VERSION => Ok(Some(store)),
             found if found > migrate::VERSION => Err(store.too_new(found)),
             _ => {
+                // An older schema: readers know the newest one only, so the first of them migrates.
                 drop(store);
                 Self::open_for_writing(path, locker).map(Some)
             }
@@ -88,9 +92,11 @@ impl Store {
             require_file(path, &found)?;
             crate::files::check_private(path, &found)?;
         }
+        // A write-ahead log that another user wrote would be applied to the database.
         crate::files::check_private_beside(path)?;
         // SQLite would only say that it cannot open something.
         match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+            // The directory is made below, with its mode.
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
             Err(refused) => return Err(Error::io("write", path, refused.into())),
         }
@@ -125,8 +131,11 @@ impl Store {
             return Ok(());
         }
         let new = NewFile::beside(path)?;
+        // Closed before it is published: SQLite's files beside it have the temporary name.
         drop(Self::migrate(new.path(), locker, false)?);
         new.mark()?;
+        // Before the database has its name: once it is visible, any process may open it and create an
+        // unmarked log.
         make_log(path)?;
         new.publish(path).map(drop)
     }
@@ -134,6 +143,7 @@ impl Store {
     fn migrate(path: &Path, locker: &Locker, is_marked: bool) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect_marked(path, flags, locker, is_marked)?.ready_for_writing()?;
+        // Read again under the lock: another process may have migrated meanwhile.
         let found = store.version()?;
         if found > migrate::VERSION {
             return Err(store.too_new(found));
@@ -242,6 +252,7 @@ impl Store {
     /// holds SQLite's locks for ever, so it is looked who holds them.
     fn first_read<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut wait = Wait::new(&self.locker, &self.path);
+        // SQLite cannot tell who holds its locks; between two short waits `/proc/locks` can.
         let slice = self.connection.busy_timeout(self.locker.timeout().min(SLICE));
         slice.map_err(|error| self.error(&error))?;
         let read = loop {
@@ -261,6 +272,7 @@ impl Store {
                 read => break read,
             }
         };
+        // Only the first query can meet a recovery; later ones wait for short transactions of others.
         let longest = self.locker.longest();
         read.and_then(|read| self.connection.busy_timeout(longest).map(|()| read))
             .map_err(|error| self.error(&error))
@@ -269,6 +281,7 @@ impl Store {
     fn ready_for_writing(self) -> Result<Self> {
         let prepared = self
             .connection
+            // FULL syncs the log at every commit: with NORMAL a power cut could undo an acknowledged change.
             .execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
         prepared.map_err(|error| self.error(&error))?;
         Ok(self)
@@ -298,6 +311,7 @@ fn create_private(path: &Path) -> Result<()> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Ok(_) => Ok(()),
+        // Left by a killed process, empty, or made by one that was faster: the migration handles both.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(Error::io("write", path, error)),
     }
@@ -311,6 +325,7 @@ fn make_log(path: &Path) -> Result<()> {
         Err(error)
             if matches!(
                 error.kind(),
+                // A reader of a read-only directory needs no log: nobody can write there.
                 ErrorKind::AlreadyExists | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
             ) =>
         {
@@ -330,6 +345,7 @@ fn is_at_rest(path: &Path, error: &Error) -> bool {
         Code::Store | Code::Io => rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err(),
         _ => false,
     };
+    // With pages in the log the database file alone would be an old state.
     for_nobody && !log.metadata().is_ok_and(|found| found.len() > 0)
 }
 
@@ -338,6 +354,7 @@ pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -
     let io = |kind: ErrorKind| Error::io("write", path.clone(), kind.into());
     let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
+        // The shared memory could not grow: SQLite reports a full disk in this way.
         _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(ErrorKind::StorageFull),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             Error::Store(StoreError::Corrupt { path, detail })
@@ -369,6 +386,7 @@ fn holder_of(path: &Path) -> Option<FileLockHolder> {
 fn has_no_space(path: &Path) -> bool {
     let dir = path.parent().unwrap_or(Path::new("."));
     rustix::fs::statvfs(dir)
+        // File systems without a fixed number of inodes (btrfs) report 0 of 0.
         .is_ok_and(|space| space.f_bavail == 0 || (space.f_files > 0 && space.f_favail == 0))
 }
 

@@ -81,6 +81,7 @@ impl Store {
             connection
                 .prepare_cached("UPDATE operation SET state = ?2 WHERE id = ?1")?
                 .execute((id, state))?;
+            // Only a completed undo marks its operation; one of unknown outcome leaves it undoable.
             if state == "done" {
                 connection
                     .prepare_cached(
@@ -95,6 +96,7 @@ impl Store {
 
     /// Forgets an operation that was not made.
     pub(crate) fn void_operation(&mut self, id: i64) -> Result<()> {
+        // AUTOINCREMENT does not hand the number out again.
         self.write(|connection| connection.execute("DELETE FROM operation WHERE id = ?1", [id]).map(drop))
     }
 
@@ -138,6 +140,7 @@ impl Store {
     pub(crate) fn effects_holding(&self, user: &str, text: &str, limit: i64) -> Result<Vec<String>> {
         self.read(|connection| {
             connection
+                // `instr` and not LIKE, which would read `%` and `_` in the text as patterns.
                 .prepare(
                     "SELECT effects FROM operation
                      WHERE user = ?1 AND state IN ('done', 'restored') AND instr(effects, ?2) > 0 ORDER BY id DESC LIMIT ?3",

@@ -88,9 +88,11 @@ impl Store {
     /// nothing changed, if the PIN is another one by now.
     pub(crate) fn set_pin(&mut self, known: Option<&str>, hash: Option<&str>) -> Result<bool> {
         self.write(|connection| {
+            // Compared under the lock: two processes that verified the same old PIN must not both replace it.
             if pin(connection)?.map(|row| row.hash).as_deref() != known {
                 return Ok(false);
             }
+            // A new row also resets the count of failed attempts.
             connection.execute("DELETE FROM pin", [])?;
             if let Some(hash) = hash {
                 connection.execute("INSERT INTO pin (id, hash) VALUES (1, ?1)", [hash])?;

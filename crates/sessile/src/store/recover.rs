@@ -19,6 +19,7 @@ pub(crate) struct RecoveryReport {
 }
 
 /// Rows written in one transaction.
+// The lock is released between two batches, so that a large recovery does not stop every other command.
 const BATCH: usize = 500;
 
 pub(super) const TABLES: &[&str] = &[
@@ -41,7 +42,9 @@ impl Store {
     pub(crate) fn recover(path: &Path, locker: &Locker, now_ms: i64) -> Result<Option<RecoveryReport>> {
         let stamp = now_ms / 1000;
         let dir = path.parent().unwrap_or(Path::new("."));
+        // Nobody else may write to the file while it is moved.
         let alone = LockedDir::lock(locker, dir, 0o700)?;
+        // Checked again under the lock: two commands may have found the damage at the same time.
         let sound = Store::open_for_reading(path, locker).and_then(|store| match store {
             Some(store) => store.integrity_problems().map(|problems| problems.is_empty()),
             None => Ok(true),
@@ -59,6 +62,7 @@ impl Store {
                 })
                 .find(|ending| !dir.join(name(ending)).exists())
                 .unwrap_or_default();
+        // The database last: after a crash in between, no log of the old database stands beside a new one.
         for beside in ["-wal", "-shm", ""] {
             if dir.join(name(beside)).exists() {
                 alone.rename(&name(beside), &name(&format!("{kept}{beside}")))?;
@@ -77,6 +81,7 @@ impl Store {
 fn copy_readable(from: &Path, to: &mut Store, now_ms: i64) -> usize {
     let Ok(damaged) = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return 0 };
     let numbers = last_numbers(&damaged, now_ms);
+    // Numbers before rows: from here on another process can draw a ticket.
     let raised = to.write(|connection| numbers.iter().try_for_each(|last| raise_number(connection, last)));
     // Without them a number could be handed out again; the rows alone would not show it.
     if raised.is_err() {
@@ -126,6 +131,7 @@ fn common_columns(damaged: &Connection, to: &Store, table: &str) -> rusqlite::Re
     let mut rows = select.query([table])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
+        // Read as bytes: `get::<String>` would fail for the whole table.
         found.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));
     }
     let known = to
@@ -152,6 +158,7 @@ fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Re
     let mut select = damaged.prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))?;
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
     let insert =
+        // Another process may have written a row with this key since the new database was made.
         format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
     let mut rows = select.query([])?;
     let mut copied = 0;

@@ -167,6 +167,7 @@ impl Store {
                     return Ok(by_id);
                 }
             }
+            // Ids are UUIDs of version 7, whose order is that of their times.
             find("name = ?2 ORDER BY id DESC", 1)
         })
     }
@@ -240,6 +241,7 @@ impl Store {
                     "UPDATE session SET ended_ms = ?3, end_reason = ?4 WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL",
                 )?
                 .execute((user, id, now_ms, reason))?;
+            // In the same transaction: no lease outlives the session that took it.
             super::tickets::drop_leases_of(connection, id)?;
             Ok(ended == 1)
         })
@@ -268,6 +270,7 @@ impl Store {
                 "DELETE FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NOT NULL",
                 (user, id),
             )?;
+            // A session that lives or belongs to another user keeps its content.
             if gone == 1 {
                 connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
                 connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;

@@ -69,6 +69,7 @@ pub(crate) const LOCK_PREFIX: &str = "lock:";
 /// Removes the leases on locks that a session holds: they end with it.
 pub(super) fn drop_leases_of(connection: &Connection, session: &str) -> rusqlite::Result<()> {
     connection
+        // A range, because LIKE could not use the index; the bound is the last code point of Unicode.
         .prepare_cached(
             "DELETE FROM ticket WHERE resource >= ?1 AND resource < ?1 || char(1114111)
              AND expires_ms IS NOT NULL AND instr(holder, '\"session\":\"' || ?2 || '\"') > 0",
@@ -101,6 +102,8 @@ impl Store {
                 Ok(made) => Ok((token, made)),
                 Err(error) => {
                     failed = Some(error);
+                    // Any error rolls the transaction back; the real one is in `failed`, as SQLite's type
+                    // cannot carry it.
                     Err(rusqlite::Error::QueryReturnedNoRows)
                 }
             }
@@ -159,6 +162,7 @@ impl Store {
                 }
             }
             let held = connection
+                // A ticket that is held already keeps the time of its acquisition.
                 .prepare_cached("UPDATE ticket SET held_ms = coalesce(held_ms, ?2) WHERE token = ?1")?
                 .execute((token, now_ms))?;
             if held == 0 {
@@ -176,6 +180,7 @@ impl Store {
     pub(crate) fn tickets(&self, prefix: &str) -> Result<Vec<TicketRow>> {
         self.read(|connection| {
             connection
+                // A range uses the index by resource, unlike LIKE.
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM ticket WHERE resource >= ?1 AND resource < ?1 || char(1114111)
                      ORDER BY resource, token"
@@ -190,6 +195,7 @@ impl Store {
     pub(crate) fn hold_ticket(&mut self, token: i64, now_ms: i64, lease: Option<&LeaseEnd>) -> Result<bool> {
         self.write(|connection| {
             let changed = connection
+                // Renewing a lease does not move the time of its acquisition.
                 .prepare_cached(
                     "UPDATE ticket SET held_ms = coalesce(held_ms, ?2), expires_ms = ?3, boot = ?4, expires_boot_ms = ?5
                      WHERE token = ?1",
@@ -226,6 +232,7 @@ impl Store {
     pub(crate) fn drop_ticket_of(&mut self, token: i64, expires_ms: Option<i64>) -> Result<bool> {
         self.write(|connection| {
             let gone = connection
+                // IS, because `=` is never true for NULL. A lease that was renewed meanwhile is not dropped.
                 .prepare_cached("DELETE FROM ticket WHERE token = ?1 AND expires_ms IS ?2")?
                 .execute((token, expires_ms))?;
             Ok(gone == 1)
