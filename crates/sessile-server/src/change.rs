@@ -271,12 +271,14 @@ impl StoreChange {
 pub const PRESENT_MS: i64 = 1000;
 
 /// Interval of heartbeats while a client waits in the process.
+// A quarter, so that up to two late or lost heartbeats make no live waiter look absent.
 pub(crate) const HEARD_EVERY_MS: i64 = PRESENT_MS / 4;
 
 /// Time for which a place is kept after its wait: a client that lost its process asks for it again.
 pub(crate) const KEPT_MS: i64 = 10_000;
 
 /// Process of a place at which no client waits.
+// Matches no process id, so that such a place is skipped like that of a dead process.
 pub(crate) const NOWHERE: &str = "";
 
 /// Time in which the next waiter acquires a free place, as a rule.
@@ -293,6 +295,7 @@ pub(crate) fn check_settings(
     let (gone, set): (Vec<_>, Vec<_>) = edit.iter().partition(|(_, value)| value.is_null());
     let gone = gone.iter().filter(|(key, _)| now.contains_key(*key)).count();
     let new = set.iter().filter(|(key, _)| !now.contains_key(*key)).count();
+    // A session that is over the limit already can still be edited, as long as it does not grow.
     let is_more = new > gone && now.len() - gone + new > MOST_SETTINGS;
     if is_more { Err(Refusal::TooManySettings) } else { Ok(()) }
 }
@@ -401,6 +404,7 @@ impl Refusal {
             Refusal::NameTaken => "name_taken",
             Refusal::Changed { .. } => "changed",
             Refusal::Held { .. } => "held",
+            // One name for both: the audit log had it before leases and places were distinguished by type.
             Refusal::Lost { .. } | Refusal::PlaceLost { .. } => "lost",
             Refusal::NoAccount => "no_account",
             Refusal::NoMessage { .. } => "no_message",

@@ -9,6 +9,7 @@ use sessile_wire::id::ordered_uuid_v7;
     reason = "the service has no world that is handed in; this is its one clock"
 )]
 fn now() -> Duration {
+    // A clock before 1970 must not stop the service; it counts as 1970.
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 

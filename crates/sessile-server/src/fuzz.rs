@@ -25,6 +25,7 @@ struct Service {
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 static SERVICE: LazyLock<Service> = LazyLock::new(|| {
+    // A panic in a handler only drops its connection, which a raw client cannot tell from a refusal.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         PANICKED.store(true, Ordering::SeqCst);
@@ -32,6 +33,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     }));
     let dir = std::env::temp_dir().join(format!("sessile-fuzz-service-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory for the store");
+    // The server runs on threads of its own, because a target is a plain synchronous function.
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

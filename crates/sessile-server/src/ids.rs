@@ -203,6 +203,7 @@ impl TokenSecret {
 
     /// A secret that a client sent, if it has the form of one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        // Anything else costs no hash and no look-up.
         text.starts_with(TOKEN_PREFIX).then(|| TokenSecret(Secret::new(text)))
     }
 

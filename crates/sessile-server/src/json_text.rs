@@ -14,12 +14,14 @@ pub struct JsonText(Box<RawValue>);
 impl JsonText {
     /// Checks a text strictly, as every reader will: strings are Unicode, and numbers are within the range of a double.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        // Parsed once and thrown away: a raw value alone is checked for syntax, not for ranges and escapes.
         sessile::json::from_str::<Value>(text)?;
         RawValue::from_string(minified(text)).map(JsonText)
     }
 
     /// A text of the store, which was checked when it was stored.
     pub(crate) fn stored(text: String) -> Self {
+        // A damaged row must not make the whole session unreadable.
         JsonText(RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
@@ -35,6 +37,7 @@ impl JsonText {
 
     /// Whether both say the same: keys may be in another order, and characters escaped in another way.
     pub fn is_same(&self, other: &JsonText) -> bool {
+        // Most retries repeat the same bytes; only others pay for the canonical form.
         self.get() == other.get() || canonical(&self.0) == canonical(&other.0)
     }
 }

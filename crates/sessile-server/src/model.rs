@@ -93,6 +93,7 @@ pub struct AgentConversation {
 impl AgentConversation {
     /// Hash of the agent and its context, which is the same for every user.
     pub fn mark(&self) -> String {
+        // NUL occurs in neither, so two pairs never give the same text.
         hex(&Sha256::digest(format!("{}\0{}", self.agent, self.context_id)))
     }
 }
@@ -128,6 +129,7 @@ impl Resource {
     /// Key of the queue in the store.
     pub fn key(&self) -> String {
         match self {
+            // The prefix keeps a lock from being named like the turn of a session.
             Resource::Turn { session } => format!("turn:{session}"),
             Resource::Lock { name } => format!("lock:{name}"),
         }

@@ -156,6 +156,7 @@ impl EventPage {
     pub fn has_gap_after(&self, seen: i64) -> bool {
         match self.events.first() {
             Some(first) => first.number > seen + 1,
+            // No event is kept, but some happened after the one that was seen.
             None => self.last > seen,
         }
     }

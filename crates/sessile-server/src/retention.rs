@@ -102,6 +102,7 @@ pub async fn sweep(
                     SweepKind::Rows(rows) => sweep_rows(db, &user, rows, before_ms).await?,
                     SweepKind::Sessions => sweep_sessions(db, &user, before_ms).await?,
                 };
+                // After the deletions: a crash in between only sweeps the user again.
                 db.mark_swept(&user, sweep).await?;
             }
         }
@@ -172,6 +173,7 @@ async fn sweep_as_leader(db: &ServiceStore, keep: &RetentionPolicy) -> Result<()
     }
     let renew = async {
         loop {
+            // A sweep of many users may outlast the lease.
             tokio::time::sleep(LEASE / 4).await;
             // Two that sweep at once are slower, and nothing else.
             let _ = db.acquire_lease(LEASE_NAME, LEASE).await;

@@ -116,9 +116,11 @@ pub async fn create_token(
     let secret = TokenSecret::generate().map_err(random)?;
     let id = TokenId::generate().map_err(random)?;
     let mut scopes = scopes.to_vec();
+    // Stored as text, so equal sets must have one form.
     scopes.sort_unstable();
     scopes.dedup();
     let token = Token { id, user: user.clone(), scopes, made_ms: now_ms(), expires_ms, revoked_ms: None };
+    // A token of a disabled user would become valid when the user is enabled again.
     require_enabled(db, user).await?;
     let added = db.administer(AccountChange::AddToken(token.clone(), secret.hash())).await?;
     found(added, || UserError::NoUser(user.to_string()))?;
@@ -165,6 +167,7 @@ pub async fn audit(
             all.extend(page.items.into_iter().map(|access| (user.clone(), access)));
         }
     }
+    // Ids are in the order of time.
     all.sort_by(|(_, one), (_, other)| other.id.cmp(&one.id));
     all.truncate(usize::try_from(limit).unwrap_or(0));
     Ok(all)

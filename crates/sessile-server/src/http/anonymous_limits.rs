@@ -29,6 +29,7 @@ impl AnonymousLimits {
     /// Limits of a service. Behind a proxy all requests come from one address, and only the total limit applies.
     pub(crate) fn new(limits: &Limits, behind_proxy: bool) -> Self {
         let paced = |each, all| PeerRateLimit {
+            // Otherwise one client with invalid tokens would use up the limit of everybody behind the proxy.
             each: (!behind_proxy).then_some(each),
             seen: Mutex::default(),
             all: Mutex::new(RateBucket::new(all)),
@@ -75,14 +76,17 @@ impl PeerRateLimit {
             return Ok(Charge(peer));
         };
         if seen.len() >= ADDRESSES && !seen.contains_key(&peer) {
+            // A full bucket is the same as a new one, so forgetting it forgives nothing.
             seen.retain(|_, bucket| !bucket.is_full(now));
             if seen.len() >= ADDRESSES {
+                // A flood of spoofed or rotating addresses must not grow the map without bound.
                 peer = None;
             }
         }
         let bucket = seen.entry(peer).or_insert_with(|| RateBucket::new(pace));
         bucket.take(now)?;
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now);
+        // A refusal by the total limit must not use up what the address has.
         if all.is_err() {
             bucket.refund();
         }
@@ -97,6 +101,7 @@ pub(crate) struct Charge(Option<IpAddr>);
 /// Network of an address: one client has a whole /64 of IPv6.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
+        // Providers assign a /64 to one customer, who could otherwise take a new address for each request.
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (!0 << 64)).into()),
         address => address,
     }

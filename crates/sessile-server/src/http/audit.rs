@@ -60,6 +60,7 @@ impl Recorder {
                 _ = self.reads.recv_many(&mut batch, TOGETHER) => {}
                 () = &mut end, if !ending => {
                     ending = true;
+                    // Closed and not dropped: reads that are buffered already still come out of the channel.
                     self.reads.close();
                     continue;
                 }
@@ -67,8 +68,10 @@ impl Recorder {
             if batch.is_empty() {
                 return;
             }
+            // A shutdown waits for this task, and no further reads are coming.
             if !ending && batch.len() < TOGETHER {
                 tokio::time::sleep(GATHER).await;
+                // Not `recv_many`, which would wait for a further read when none has arrived.
                 while batch.len() < TOGETHER
                     && let Ok(read) = self.reads.try_recv()
                 {
@@ -82,11 +85,13 @@ impl Recorder {
     async fn write(&self, batch: Vec<AuditedRead>) {
         let mut backoff = Backoff::new(GATHER, MAX_DELAY);
         for _ in 0..TRIES {
+            // Entries have unique ids, so a batch whose answer was lost is not written twice.
             if self.db.record(batch.clone()).await.is_ok() {
                 return;
             }
             tokio::time::sleep(backoff.next_delay()).await;
         }
+        // Reads have been answered by now; dropping them keeps a dead store from filling the memory.
         self.metrics.unrecorded(batch.len());
     }
 }

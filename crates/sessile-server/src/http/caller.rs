@@ -104,13 +104,16 @@ impl Gate {
         extensions: &Extensions,
     ) -> Result<(Token, SecretHash), ApiProblem> {
         let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        // Two Authorization headers could be read differently by a proxy and by this service.
         let (Some(value), None) = (given.next(), given.next()) else {
             return Err(ApiProblem::unauthenticated());
         };
         let value = value.to_str().map_err(|_| ApiProblem::unauthenticated())?;
         let (scheme, secret) = value.split_once(' ').ok_or_else(ApiProblem::unauthenticated)?;
+        // Names of authentication schemes are case-insensitive (RFC 9110, 11.1).
         let secret = Some(secret.trim_end()).filter(|_| scheme.eq_ignore_ascii_case("bearer"));
         let hash = secret.and_then(TokenSecret::parse).ok_or_else(ApiProblem::unauthenticated)?.hash();
+        // Looked up all the same: a revocation counts from the next request on.
         if self.valid_tokens.was_valid(&hash) {
             return match self.db.token(&hash).await? {
                 Some(token) => Ok((token, hash)),
@@ -131,6 +134,7 @@ impl Gate {
         };
         let found = self.db.token(&hash).await;
         if let Some(charge) = charge
+            // A store that fails says nothing about the token, so a client does not pay for an outage.
             && !matches!(found, Ok(None))
         {
             invalid_tokens.refund(charge);
@@ -201,6 +205,7 @@ impl UserStore {
         change: StoreChange,
         key: Option<String>,
     ) -> Result<ChangeOutcome, ApiProblem> {
+        // Taken before the change moves into the request.
         let touches = Touches::of(&change);
         let access = self.access()?;
         let request = Request { user: self.user.clone(), change, key, access };
@@ -224,6 +229,7 @@ impl UserStore {
     pub(crate) async fn ask(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         let (action, session) = (query.name(), query.session().map(str::to_owned));
         let answer = self.db.ask(&self.user, query).await?;
+        // A refused read is always recorded: somebody tried ids or names that are not theirs.
         if self.audit_reads || answer.is_err() {
             let outcome = answer.as_ref().map_or_else(Refusal::name, |_| DONE);
             self.record(action, session, outcome.to_owned()).await?;
@@ -238,6 +244,7 @@ impl UserStore {
 
     /// Whether the token is still valid. While the store is unavailable it counts as valid.
     pub(crate) async fn is_token_valid(&self) -> bool {
+        // A short outage of the store must not end every stream and every wait.
         self.db.token(&self.hash).await.map_or(true, |token| token.is_some())
     }
 
@@ -263,6 +270,7 @@ impl UserStore {
     fn tell(&self, touches: Touches, done: &ChangeOutcome) {
         match touches {
             Touches::Session(session) => self.feeds.touched(&self.user, session),
+            // All of them: each waiter of an ended session fails, and none hands on to the next.
             Touches::Ended(session) => {
                 self.wakeups.notify_all(&self.user, Resource::Turn { session: session.clone() }.key());
                 self.feeds.touched(&self.user, session);
@@ -365,6 +373,7 @@ impl ApiCaller {
         let waiting = self.quota.waiting();
         let waiting = waiting
             .ok_or_else(|| ApiProblem::rate_limited("too many of one user wait for turns and locks", 1000))?;
+        // Waiters would otherwise use up all slots, and the request that releases the lock could not get in.
         *self.at_once.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(waiting)
     }
@@ -387,6 +396,7 @@ impl FromRequestParts<AppState> for ApiCaller {
             *who.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some((token.user.to_string(), token.id.to_string()));
         }
+        // Charged before the scopes are checked, so that refused requests count too.
         let quota = app.gate.quota(&token.user, &app.limits);
         if parts.extensions.get::<AlreadyCharged>().is_none()
             && let Err(after_ms) = quota.take()

@@ -66,6 +66,7 @@ impl Completion {
     ) -> (watch::Receiver<String>, oneshot::Receiver<Result<ReplyResponse, ApiProblem>>) {
         let (text, coming) = watch::channel(String::new());
         let (mut outcome, told) = oneshot::channel();
+        // A shutdown waits for all clones of this sender to be gone.
         let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
         tokio::spawn(async move {
             let completed = self.completed(&text, &mut outcome).await;
@@ -92,6 +93,7 @@ impl Completion {
             ttl_ms: self.ttl_ms(),
             wait_ms: self.wait_ms,
         };
+        // Held until the end: an upstream may take minutes, in which the user's other requests need the slot.
         let _waits = self.caller.wait()?;
         // The key is the commit's: one that waits twice under it finds below what the first has done.
         let (ticket, given) = tokio::select! {
@@ -118,15 +120,18 @@ impl Completion {
         text: &watch::Sender<String>,
         outcome: &mut ResultSender,
     ) -> Result<(ReplyResponse, bool), ApiProblem> {
+        // A request under the same key may have committed while this one waited for the turn.
         if let Some(before) = self.answered().await? {
             return Ok((before, false));
         }
         let nobody_left = async {
+            // A shutdown alone does not abort a reply that is paid for: somebody may still wait for it.
             self.app.closed().await;
             outcome.closed().await;
         };
         let reply = tokio::select! {
             reply = self.reply(token, text) => reply?,
+            // A commit would be refused, and another holder may ask the upstream already.
             lost = self.lost(token) => return Err(lost),
             () = nobody_left => return Err(ApiProblem::closing_down()),
         };
@@ -176,6 +181,7 @@ impl Completion {
     async fn lost(&self, token: FencingToken) -> ApiProblem {
         let ttl_ms = self.ttl_ms();
         loop {
+            // A third of the lease leaves time for two more attempts if the store is away.
             tokio::time::sleep(Duration::from_millis(ttl_ms.unsigned_abs() / 3)).await;
             let renew = StoreChange::Renew { resource: self.turn(), token, ttl_ms };
             match self.caller.bound().change(renew, None).await {
@@ -206,6 +212,7 @@ impl Completion {
                 Err(problem) => problem,
             };
             tries += 1;
+            // Without a key a commit that succeeded unseen could not be told from one that failed.
             if problem.is_unreachable() && self.caller.key().is_some() && tries < TRIES {
                 tokio::time::sleep(backoff.next_delay()).await;
                 continue;
@@ -228,6 +235,7 @@ impl Completion {
                 StoredOutcome {
                     turn: Some(CommittedTurn { session, bodies }),
                     done: ChangeOutcome::Appended { first, .. },
+                    // The reply is not part of the request, so the changes cannot be compared as a whole.
                 } if session == self.session && self.is_before_reply(&bodies) => {
                     Ok(Some(replied(first, bodies)))
                 }

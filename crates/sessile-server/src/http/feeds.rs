@@ -29,6 +29,7 @@ const LOOK_PER_FEED: Duration = Duration::from_millis(1);
 /// The sessions that are followed.
 #[derive(Debug, Default)]
 pub(crate) struct Feeds {
+    // Weak, so that the last follower ends the poller by going.
     open: Mutex<HashMap<(UserName, SessionId), Weak<Feed>>>,
     count: AtomicUsize,
 }
@@ -57,6 +58,7 @@ impl Feeds {
         if let Some(feed) = open.get(&key).and_then(Weak::upgrade) {
             return feed;
         }
+        // The poller begins where the first follower is; a follower further behind reads from the store.
         let (head, _) = watch::channel(seen);
         let feed = Arc::new(Feed { recent: Mutex::default(), head, touched: Notify::new() });
         open.insert(key.clone(), Arc::downgrade(&feed));
@@ -67,10 +69,12 @@ impl Feeds {
 
     /// Looks for new events, until nobody follows.
     async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: UserStore, key: (UserName, SessionId)) {
+        // Upgraded anew in each round, so that the poller itself does not keep the feed alive.
         while let Some(feed) = feed.upgrade() {
             let after = *feed.head.borrow();
             let more = match events(&bound, &key.1, after).await {
                 Ok(page) => feed.push(page),
+                // Followers keep their streams through a short outage; the next round tries again.
                 Err(_) => false,
             };
             if !more {
@@ -81,6 +85,7 @@ impl Feeds {
         }
         self.count.fetch_sub(1, Ordering::Relaxed);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // A follower may have opened a new feed for the session since the last one went.
         if open.get(&key).is_some_and(|feed| feed.strong_count() == 0) {
             open.remove(&key);
         }
@@ -101,6 +106,7 @@ impl Feed {
         recent.extend(events.into_iter().map(Arc::new));
         let extra = recent.len().saturating_sub(KEPT);
         recent.drain(..extra);
+        // Released before followers are woken, for each of them takes this lock at once.
         drop(recent);
         self.head.send_replace(last_read);
         full
@@ -113,6 +119,7 @@ impl Feed {
         let _ = head.wait_for(|head| *head > seen).await;
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recent.front().map(|event| event.number)?;
+        // The follower is further behind than the events that are kept in memory.
         if first > seen + 1 {
             return None;
         }

@@ -65,6 +65,7 @@ pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), ApiProb
 /// what exists already is found by [`text`] alone.
 pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), ApiProblem> {
     text(what, name, longest)?;
+    // serde_json would parse an object with a reserved key as an embedded document.
     let reserved = sessile::json::is_reserved(name).then_some("the name is reserved");
     match reserved.or_else(|| sessile::names::deceptive(name)) {
         None => Ok(()),
@@ -117,12 +118,14 @@ pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &AppState) -> Re
         return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
     }
     let encoding = header(headers, header::CONTENT_ENCODING.as_str())?.unwrap_or("identity");
+    // A small compressed body could expand beyond the limit in bytes.
     if !encoding.trim().eq_ignore_ascii_case("identity") {
         return Err(unsupported("a compressed body is not accepted: send it without Content-Encoding"));
     }
     let bytes = tokio::time::timeout(app.limits.body, read(body, app.limits.body_bytes))
         .await
         .map_err(|_| ApiProblem::timed_out("the body did not come in time"))??;
+    // Before any parser sees it: nesting costs stack.
     check_depth(&bytes, app.limits.depth)?;
     sessile::json::check(&bytes).map_err(|error| ApiProblem::invalid(error.to_string()))?;
     Ok(bytes)
@@ -135,6 +138,7 @@ fn unsupported(detail: &str) -> ApiProblem {
 /// A body, up to a size. No more of it is ever held.
 pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, ApiProblem> {
     let too_large = || ApiProblem::too_large(format!("a body has at most {most} bytes"));
+    // Refused by its Content-Length, before a byte is read.
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
@@ -186,6 +190,7 @@ impl FromRequestParts<AppState> for QueryParams {
             if name.contains('\0') || value.contains('\0') {
                 return Err(ApiProblem::invalid("query parameters must not contain NUL"));
             }
+            // Parsers disagree on whether the first or the last one counts.
             if params.iter().any(|(other, _)| *other == name) {
                 return Err(ApiProblem::usage("a parameter is given more than once"));
             }
@@ -239,6 +244,7 @@ impl QueryParams {
 
 fn decoded(text: &str) -> Result<String, ApiProblem> {
     let invalid = || ApiProblem::usage("a percent sign in the query is not followed by two digits");
+    // Replaced before decoding, so that `%2B` stays a plus sign.
     let bytes = sessile_wire::percent::decode(&text.replace('+', " ")).ok_or_else(invalid)?;
     String::from_utf8(bytes).map_err(|_| ApiProblem::usage("the query is not valid UTF-8"))
 }
@@ -248,6 +254,7 @@ pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, ApiP
     let none = header(headers, header::IF_NONE_MATCH.as_str())?;
     let revision = match (header(headers, header::IF_MATCH.as_str())?, none) {
         (None, None) => return Ok(None),
+        // Revisions begin at 1, so 0 stands for a resource that must not exist.
         (None, Some(none)) if none.trim() == "*" => return Ok(Some(0)),
         (Some(tag), None) => {
             let inner = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
@@ -266,6 +273,7 @@ pub(crate) fn has(headers: &HeaderMap, revision: i64) -> Result<bool, ApiProblem
     let Some(tags) = header(headers, header::IF_NONE_MATCH.as_str())? else { return Ok(false) };
     let own = format!("\"{revision}\"");
     Ok(tags.split(',').any(|tag| {
+        // If-None-Match uses the weak comparison (RFC 9110, 13.1.2).
         matches!(tag.trim().trim_start_matches("W/"), "*") || tag.trim().trim_start_matches("W/") == own
     }))
 }

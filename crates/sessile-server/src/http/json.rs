@@ -24,6 +24,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
         let bytes = input::taken(&head.headers, body, app).await?;
         // The parser takes an array of the members for an object.
         if let Some(other) = other_than_object(&bytes)
+            // Text that is not JSON at all gets the parser's message, with its line and column.
             && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
         {
             return Err(ApiProblem::invalid(format!("the body is a JSON object, and not {other}")));
@@ -89,6 +90,7 @@ const EXPECTED: &[(&str, &str)] = &[
 /// Error of the parser in terms of JSON, without names of types. Quoted input stays unchanged.
 fn in_words_of_json(text: &str) -> String {
     const MARK: &str = ", expected ";
+    // The last one, because the input that the parser quotes may contain the same words.
     let (came, expected) = match text.rfind(MARK) {
         Some(at) => text.split_at(at + MARK.len()),
         None => (text, ""),

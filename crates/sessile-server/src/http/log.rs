@@ -104,6 +104,7 @@ impl Logger {
         let Some((log, lines)) = &self.lines else { return };
         let mut text = if *log == Log::Json { line.as_json().to_string() } else { line.as_text() };
         text.push('\n');
+        // Never waits: a log that nobody reads must not hold up answers.
         if lines.try_send(text).is_err() {
             self.metrics.unlogged();
         }

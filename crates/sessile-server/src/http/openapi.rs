@@ -46,10 +46,12 @@ impl Schemas {
         let settings = || {
             SchemaSettings::draft2020_12().with(|settings| {
                 settings.definitions_path = "/components/schemas".into();
+                // OpenAPI 3.1 sets the dialect for the whole document.
                 settings.meta_schema = None;
             })
         };
         Schemas {
+            // A field with a default is optional in a request and always present in a response.
             requests: settings().for_deserialize().into_generator(),
             responses: settings().for_serialize().into_generator(),
         }
@@ -73,6 +75,7 @@ impl Schemas {
     fn definitions(mut self) -> Map<String, Value> {
         let mut definitions = self.requests.take_definitions(true);
         definitions.extend(self.responses.take_definitions(true));
+        // The document is checked in and compared by a test, so its order must not depend on the routes.
         definitions.sort_keys();
         definitions
     }
@@ -181,6 +184,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         refusals.push(422);
     }
     refusals.sort_unstable();
+    // A route may list a status that all routes have.
     refusals.dedup();
     for status in refusals {
         let mut refused = json!({ "description": status_description(status) });

@@ -50,6 +50,7 @@ impl<T, W: Serialize> PagedList<T, W> {
         while left > 0 && short_reads < SHORT_READS {
             let wanted = self.at_once.map_or(left, |at_once| left.min(at_once));
             let query = (self.query)(after.take(), wanted);
+            // One request is one audit entry, however many reads the page takes.
             let answer = if reads == 0 { caller.ask(query).await? } else { caller.ask_more(query).await? };
             let ListPage { items: read, next } = (self.answered)(answer)?;
             reads += 1;
@@ -61,6 +62,7 @@ impl<T, W: Serialize> PagedList<T, W> {
                 let raw = raw.map_err(|error| ApiProblem::internal(error.to_string()))?;
                 bytes += raw.get().len();
                 items.push(raw);
+                // After the item is added: a page without items would never let its client get on.
                 if bytes > limits.page_bytes {
                     return reply::page::<P>(items, after.as_deref());
                 }

@@ -137,6 +137,7 @@ impl ApiProblem {
 
     pub(crate) fn retry_after(mut self, after_ms: i64) -> Self {
         self.retryable = true;
+        // Zero would make clients retry in a busy loop.
         self.retry_after_ms = Some(after_ms.max(1));
         self
     }
@@ -220,6 +221,7 @@ impl From<Refusal> for ApiProblem {
             conflict(Code::LockLost, detail)
         };
         match refusal {
+            // The same answer for a missing session and for another user's, so that ids cannot be tried out.
             Refusal::NoSession | Refusal::NoAccount => ApiProblem::no_session(),
             Refusal::SessionOver => {
                 ApiProblem::new(StatusCode::GONE, Code::SessionExpired, "the session has ended or expired")

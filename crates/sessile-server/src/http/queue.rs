@@ -74,6 +74,7 @@ pub(crate) async fn take(
         _busy: app.busy.upgrade(),
         _counted: app.metrics.up(Gauge::Waiting),
     };
+    // axum drops the handler's future when the client disconnects, at whatever point it awaits.
     tokio::spawn(waiting.run(reply));
     answer.await.unwrap_or_else(|_| Err(ApiProblem::closing_down()))
 }
@@ -91,6 +92,7 @@ impl LeaseWait {
     async fn held(&self, reply: &mut Reply) -> Result<Ticket, ApiProblem> {
         let LeaseRequest { resource, holder, busy, mode, ttl_ms, wait_ms } = &self.wanted;
         let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
+        // Joined before the request is stored, so that a release in between is not missed.
         let line = self.bound.wakeups().line(self.bound.user(), &resource.key());
         // The messages are read when it is held: what is answered to a key again would keep them all.
         let ask = StoreChange::Ask {
@@ -126,6 +128,7 @@ impl LeaseWait {
             };
             tokio::select! {
                 biased;
+                // A client that is gone comes first: it must not be granted a lease that nobody holds.
                 () = gone => {
                     self.back().leave().await;
                     return Err(ApiProblem::closing_down());
@@ -191,6 +194,7 @@ pub(crate) fn ticket(done: ChangeOutcome) -> Result<Ticket, ApiProblem> {
 /// Problem of an answer of the wrong kind.
 pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> ApiProblem {
     let text = format!("{answer:?}");
+    // Shortened, because an answer may hold messages, and the cause goes to the log.
     ApiProblem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
 }
 

@@ -22,7 +22,9 @@ pub(super) struct Readiness(Mutex<Option<(Instant, Option<String>)>>);
 impl Readiness {
     /// Fails unless the store can be read now and took a write within the last few seconds.
     pub(super) async fn check(&self, db: &ServiceStore) -> Result<(), ServiceStoreError> {
+        // Reads are not cached: a store that is down takes the process out of rotation at the next check.
         db.ready().await?;
+        // Held across the write, so that parallel checks share one: `/readyz` needs no token.
         let mut last = self.0.lock().await;
         let is_fresh = last.as_ref().is_some_and(|(at, failure)| {
             at.elapsed() < if failure.is_none() { FRESH } else { FRESH_FAILURE }

@@ -56,6 +56,7 @@ pub(crate) fn page<P: CursorPage + Serialize>(
     items: Vec<P::Item>,
     last: Option<&str>,
 ) -> Result<Response, ApiProblem> {
+    // Encoded, so that clients treat a cursor as opaque, and names need no escaping in a query.
     json(StatusCode::OK, &P::new(items, last.map(|last| URL_SAFE_NO_PAD.encode(last))))
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn after(cursor: &str) -> Result<String, ApiProblem> {
     let wrong = || ApiProblem::invalid("the cursor is not one that was given");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+    // A cursor comes from the client and goes into a query, so it is checked like any other input.
     if text.is_empty() || text.len() > 512 || text.chars().any(char::is_control) {
         return Err(wrong());
     }

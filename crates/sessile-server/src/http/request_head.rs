@@ -11,6 +11,7 @@ pub(crate) const MOST_BYTES: usize = 32 << 10;
 /// Refuses a head that is too large, and one that does not say once and clearly which host is asked.
 pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), ApiProblem> {
     let target = target.path_and_query().map_or(0, |target| target.as_str().len());
+    // The four bytes are the colon, the space and the line end, as the line was sent.
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if target + bytes > MOST_BYTES {
         let detail = format!("the head of the request is larger than {MOST_BYTES} bytes");
@@ -18,11 +19,13 @@ pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Resu
     }
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
+        // HTTP/1.0 has no Host; 1.1 requires exactly one (RFC 9112, 3.2).
         (None, _) if version < Version::HTTP_11 => Ok(()),
         (None, _) => Err(ApiProblem::usage("the Host header is missing")),
         (Some(_), Some(_)) => Err(ApiProblem::usage("the Host header is given more than once")),
         (Some(host), None) => {
             let is_host =
+                // An empty Host is valid where the target has no authority (RFC 9112, 3.2).
                 |text: &str| text.is_empty() || sessile_wire::address::Authority::parse(text).is_ok();
             if host.to_str().is_ok_and(is_host) {
                 Ok(())

@@ -96,6 +96,7 @@ async fn with_request_context(
     let (body, rest) = UnreadBody::of(body);
     let checked = match from {
         RequestSource::Network => request_head::check(parts.version, &parts.uri, &parts.headers),
+        // The request around it has been checked already.
         RequestSource::Process => Ok(()),
     };
     let mut response = match checked {
@@ -117,6 +118,7 @@ async fn with_request_context(
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let (status, took) = (response.status().as_u16(), began.elapsed());
+    // Paths without a route share one label, so that strangers cannot create new ones.
     app.metrics.answered(route.as_deref().unwrap_or("none"), known(&method), status, took);
     let who = who.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (user, token) = who.unzip();
@@ -141,6 +143,7 @@ async fn with_request_context(
 fn request_id(request: &Request) -> Result<String, ApiProblem> {
     let given = request.headers().get(RequestId::HEADER).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {
+        // The id is repeated in a header and in the log, where a quote or a space could forge a field.
         !id.is_empty() && id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
     given.filter(fits).map_or_else(input::new_id, |id| Ok(id.to_owned()))

@@ -57,6 +57,7 @@ impl HttpBody for UnreadBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A body that has ended must not be polled again.
         if body.is_end_stream() {
             return Poll::Ready(None);
         }

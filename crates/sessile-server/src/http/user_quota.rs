@@ -42,6 +42,7 @@ impl UserQuota {
     }
 
     pub(crate) fn at_once(&self) -> Option<OwnedSemaphorePermit> {
+        // Refused and not queued: waiting requests of one user would pile up in memory.
         Arc::clone(&self.at_once).try_acquire_owned().ok()
     }
 
@@ -71,6 +72,7 @@ impl RateBucket {
 
     /// Charges one request. If the bucket is empty, returns the milliseconds until it is not.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), i64> {
+        // A peer's request is timed before it gets the lock, so times may go back.
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;
         self.left = (self.left + since * self.rate).min(self.burst);
@@ -78,6 +80,7 @@ impl RateBucket {
             self.left -= 1.0;
             return Ok(());
         }
+        // Bounded below, so that a rate of 0 gives a finite time.
         let seconds = (1.0 - self.left) / self.rate.max(0.001);
         #[expect(clippy::cast_possible_truncation, reason = "at most a thousand seconds")]
         Err((seconds * 1000.0).ceil() as i64)

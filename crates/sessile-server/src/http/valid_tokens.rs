@@ -38,10 +38,12 @@ impl ValidTokens {
         db: &ServiceStore,
         hash: &SecretHash,
     ) -> Result<bool, ServiceStoreError> {
+        // Held across the read, so that one of many parallel requests reads the table and the others wait.
         let mut snapshot = self.snapshot.lock().await;
         if snapshot.stale.is_none_or(|stale| stale <= Instant::now()) {
             let began = Instant::now();
             snapshot.hashes = db.token_hashes().await?.iter().map(beginning).collect();
+            // A store with many tokens takes longer to read; guessing must not keep it busy.
             snapshot.stale = Some(Instant::now() + FRESH.max(began.elapsed() * SHARE));
         }
         Ok(snapshot.hashes.contains(&beginning(hash)))

@@ -42,6 +42,8 @@ struct WaitSlot {
 impl WaitSlot {
     fn call(&self, is_due: bool) {
         if is_due {
+            // A flag beside the notification: a waiter that is woken only because it has become first must
+            // not ask the store.
             self.is_due.store(true, Ordering::Release);
         }
         self.called.notify_one();
@@ -79,6 +81,7 @@ impl WakeupHub {
             let mut slots = lock(&line.slots);
             match slots.occupied.values().next() {
                 Some(first) => first.call(true),
+                // The line exists, so a client is between its request to the store and `join`.
                 None => slots.is_released = true,
             }
         }
@@ -106,6 +109,7 @@ impl WaitLine {
         let slot = Arc::new(WaitSlot::default());
         let mut slots = lock(&self.slots);
         slots.occupied.insert(key, Arc::clone(&slot));
+        // The first and not this one: another may have joined before it.
         if slots.is_released {
             slots.is_released = false;
             if let Some(first) = slots.occupied.values().next() {
@@ -125,6 +129,7 @@ impl Waiter {
                 return;
             }
             let first = lock(&self.line.slots).occupied.keys().next() == Some(&self.key);
+            // A call between the look above and this line is stored as a permit, so it is not missed.
             let called = self.slot.called.notified();
             let is_time = async { if first { told().await } else { std::future::pending().await } };
             tokio::select! {

@@ -103,6 +103,7 @@ impl Argument {
             (ArgumentKind::Text, Value::String(text)) => Ok(ArgumentValue::Text(text)),
             (ArgumentKind::Boolean, Value::Bool(switch)) => Ok(ArgumentValue::Boolean(switch)),
             (kind, value) => {
+                // Numbers beyond 64 bits and fractions are refused here, with the argument's name.
                 if let (ArgumentKind::Integer, Some(number)) = (kind, value.as_i64()) {
                     return Ok(ArgumentValue::Integer(number));
                 }

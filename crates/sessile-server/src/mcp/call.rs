@@ -59,11 +59,13 @@ pub(super) fn request(
     if !query.is_empty() {
         path = format!("{path}?{}", query.join("&"));
     }
+    // Arguments are percent-encoded, so only the length can be wrong.
     let target = PathAndQuery::try_from(path)
         .map_err(|_| ApiProblem::invalid("the arguments are too long for a request"))?;
     *request.uri_mut() = Uri::from(target);
     *request.method_mut() = tool.method.clone();
     for name in FORWARDED {
+        // All of them: the API refuses two, and must not be shown only the first.
         for value in headers.get_all(name) {
             request.headers_mut().append(name, value.clone());
         }
@@ -99,6 +101,7 @@ pub(super) fn tool_result(status: StatusCode, body: &[u8]) -> Value {
     if text.is_empty() {
         return json!({ "content": [{ "type": "text", "text": "done" }], "isError": false });
     }
+    // Messages in the body are untrusted, although the body itself is ours.
     let content: Value = sessile::json::from_str(&text).unwrap_or_default();
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": content, "isError": false })
 }

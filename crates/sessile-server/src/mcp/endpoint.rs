@@ -68,6 +68,7 @@ impl Mcp {
 /// Response to a POST.
 async fn answer(app: AppState, mcp: Mcp, request: Request) -> Result<Response, ApiProblem> {
     let (mut parts, body) = request.into_parts();
+    // First: a page must not even learn whether a token is valid.
     origin::check(&parts.headers, mcp.0.has_name)?;
     let caller = ApiCaller::from_request_parts(&mut parts, &app).await?;
     if !takes_json(&parts.headers)? {
@@ -108,6 +109,7 @@ fn takes_json(headers: &HeaderMap) -> Result<bool, ApiProblem> {
         }
         is_said = true;
     }
+    // No Accept header means anything (RFC 9110, 12.5.1).
     Ok(!is_said)
 }
 
@@ -164,6 +166,7 @@ impl Exchange<'_> {
             return wrong("a greeting comes alone");
         }
         let mut answers = Vec::new();
+        // One after the other, because the budget counts the sizes of the answers before.
         for message in messages {
             answers.extend(self.one(message).await.map(|(_, answer)| answer));
         }
@@ -238,6 +241,7 @@ impl Exchange<'_> {
         if let Some(RequestId(id)) = from.get()
             && let Ok(id) = HeaderValue::from_str(id)
         {
+            // The log lines of a batch's calls share the id of their HTTP request.
             request.headers_mut().insert(RequestId::HEADER, id);
         }
         // The HTTP request was charged already; its first call must not be charged twice.

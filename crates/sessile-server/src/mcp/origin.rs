@@ -10,6 +10,7 @@ use crate::http::{ApiProblem, header as one};
 /// Lets through what comes from no page, from a page of this machine, or, where TLS or a proxy vouches for the name that the
 /// service is asked by, from a page of that name.
 pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), ApiProblem> {
+    // Browsers send Origin with every POST; programs send none.
     let Some(origin) = one(headers, header::ORIGIN.as_str())? else { return Ok(()) };
     let refused = ApiProblem::new(
         StatusCode::FORBIDDEN,
@@ -24,6 +25,7 @@ pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), ApiProble
         return Ok(());
     }
     let host = one(headers, header::HOST.as_str())?.and_then(|host| Authority::parse(host).ok());
+    // Without a vouched name the Host is whatever the page's DNS says (DNS rebinding).
     let is_own = has_name && host.is_some_and(|host| host.is_same(&origin, &scheme.to_ascii_lowercase()));
     if is_own { Ok(()) } else { Err(refused) }
 }

@@ -87,6 +87,7 @@ impl McpHeaders {
 
     /// Whether several messages may come together: in the revision that had it, and before revisions were told.
     pub(super) fn allows_batches(&self) -> bool {
+        // Revisions are dates, so they compare as text. 2025-06-18 removed batches.
         self.version.as_deref().is_none_or(|version| version <= "2025-03-26")
     }
 }
@@ -156,6 +157,7 @@ impl McpMessage {
         };
         let id = members.remove("id");
         let has_id = id.is_some();
+        // MCP forbids null as an id, unlike JSON-RPC.
         let id = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return wrong(id, "a message has `\"jsonrpc\": \"2.0\"`");
@@ -190,6 +192,7 @@ pub(super) fn era(asked: &McpRequest, head: &McpHeaders) -> Result<ProtocolEra, 
     let told = head.version.as_deref();
     if version.is_none()
         && asked.method != "server/discover"
+        // Before 2025-06-18 clients sent no version header after the greeting.
         && told.is_none_or(|told| GREETING.contains(&told))
     {
         return Ok(ProtocolEra::Greeting);
@@ -216,6 +219,7 @@ pub(super) fn era(asked: &McpRequest, head: &McpHeaders) -> Result<ProtocolEra, 
     if GREETING.contains(&version) {
         return Ok(ProtocolEra::Greeting);
     }
+    // Proxies route by these headers, so a message must not say something else than its head.
     if head.method.as_deref() != Some(&asked.method) {
         return Err(differs("Mcp-Method"));
     }
@@ -245,6 +249,7 @@ fn server() -> Value {
 /// Result of `initialize`: in the requested revision, or in the newest.
 pub(super) fn initialize_result(request: &mut McpRequest) -> Result<Value, ProtocolError> {
     let InitializeParams { protocol_version } = request.take_params("`protocolVersion` is text")?;
+    // A client that does not know the answered revision disconnects, as the specification asks.
     let version = GREETING.iter().find(|version| **version == protocol_version).unwrap_or(&GREETING[0]);
     Ok(json!({
         "protocolVersion": version,

@@ -185,6 +185,7 @@ fn result(schemas: &Value, name: &str) -> Value {
     let schema = &schemas[name];
     let members = schema["properties"].as_object().into_iter().flatten();
     let properties: Map<String, Value> = members
+        // A nullable member has an array of types; clients that validate strictly would refuse its null.
         .filter_map(|(name, member)| Some((name.clone(), json!({ "type": member["type"].as_str()? }))))
         .collect();
     json!({ "type": "object", "properties": properties, "required": schema["required"] })

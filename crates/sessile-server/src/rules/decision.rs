@@ -52,6 +52,7 @@ pub(crate) fn decide<'c>(
         return Ok(Decision { key: Some((key, text)), ..decision });
     };
     let decision = match idempotency::replay(&answered, &text) {
+        // The stored answer is of the moment of the request; a place changes afterwards.
         Ok(done) if matches!(change, StoreChange::Ask { .. }) => {
             Decider::new(change, process, snapshot).finish(|decider, change| decider.ask_again(change, done))
         }
@@ -81,6 +82,7 @@ impl<'c> Decision<'c> {
     /// The outcome, and the writes in the order in which they are carried out. A refused change writes nothing.
     pub(crate) fn into_parts(self) -> serde_json::Result<(ChangeResult, Vec<Write<'c>>)> {
         let Decision { outcome, mut writes, key, .. } = self;
+        // A refusal is not stored: the same request may succeed later under its key.
         if let (Ok(done), Some((key, change))) = (&outcome, key) {
             writes.push(Write::InsertAnswer { key, change, done: serde_json::to_string(done)? });
         }
@@ -126,9 +128,11 @@ impl<'c> Decider<'c> {
     fn finish(mut self, decide: impl FnOnce(&mut Self, &'c StoreChange) -> ChangeResult) -> Decision<'c> {
         let change = self.change;
         let outcome = decide(&mut self, change);
+        // Writes that were collected before the refusal are dropped with the decider.
         if outcome.is_err() {
             return Decision { outcome, writes: Vec::new(), next: None, history: None, key: None };
         }
+        // In the queue as it is after the change: a waiter is woken only if it can acquire.
         let next = change.freed_queue().and_then(|_| self.queue.next_to_acquire());
         let Decider { session, named, created, queue, writes: others, history, .. } = self;
         // A session that gives its name up is written before the one that takes it.
@@ -168,6 +172,7 @@ impl<'c> Decider<'c> {
             }
             StoreChange::Leave { place, claim, key, .. } => {
                 self.queue.leave(*place, claim)?;
+                // Otherwise a retry under the key would be answered with a place that no longer exists.
                 self.writes.extend(key.as_ref().map(|key| Write::DeleteAnswer { key }));
                 Ok(ChangeOutcome::Left)
             }
@@ -226,6 +231,7 @@ impl<'c> Decider<'c> {
                 }
                 let (session, last) = (session.session.id.clone(), session.session.messages);
                 self.history = Some(HistoryRequest { session, last, limit: limit.max(0) });
+                // Empty for now: deciding does no I/O.
                 history = Some(Vec::new());
             }
             self.session = Some(session);
@@ -263,10 +269,12 @@ impl<'c> Decider<'c> {
         if expected.is_some_and(|expected| expected != current) {
             return Err(Refusal::Changed { revision: current });
         }
+        // Removing what does not exist is no change: no revision, no event.
         if value.is_none() && current == 0 {
             self.session = Some(session);
             return Ok(ChangeOutcome::Entry(None));
         }
+        // Counted on from a removed value, so that an old ETag never matches a new value.
         let revision = last.map_or(1, |entry| entry.revision + 1);
         let id = session.session.id.clone();
         self.writes.push(Write::ReplaceEntry { session: id, key, value, revision });

@@ -14,6 +14,7 @@ use crate::query::{CommittedTurn, QueryAnswer, StoredOutcome};
 const AS_SENT: &str = "as-sent ";
 
 /// Members that differ between retries of a change, and the wait.
+// Ids and claims are generated per attempt, and a retry may wait for less time than the first one.
 const NOT_COMPARED: [&str; 3] = ["id", "claim", "wait_ms"];
 
 /// Stored form of a change under its idempotency key.
@@ -32,6 +33,7 @@ pub(super) fn replay(stored: &StoredAnswer, change: &str) -> Result<ChangeOutcom
     let is_same = if is_as_sent {
         before == change || comparable(before).is_some_and(|before| Some(before) == comparable(change))
     } else {
+        // Rounding both sides is the only comparison left for a change that was stored rounded.
         rounded(before) == rounded(change)
     };
     match serde_json::from_str(&stored.done) {

@@ -28,6 +28,7 @@ impl<'c> Decider<'c> {
         conversation: Option<&'c AgentConversation>,
     ) -> ChangeResult {
         let record = self.live_session()?;
+        // Checks the token in the transaction that writes: a late holder is refused here.
         self.queue.release(token)?;
         let session = record.session.id.clone();
         let done = self.insert_messages(record, Some(token), bodies);
@@ -62,6 +63,7 @@ impl<'c> Decider<'c> {
         self.writes.push(Write::DeleteConversation { session: session.clone() });
         let first = record.session.messages + 1;
         let last = record.session.messages + i64::try_from(bodies.len()).unwrap_or(0);
+        // A turn may end without messages; its event and the released queue still count.
         if !bodies.is_empty() {
             self.writes.push(Write::InsertMessages { session, first, token, bodies });
         }

@@ -93,6 +93,7 @@ impl QueueState {
         let blocker = self.blocker(Position::new(i64::MAX), mode).map(|place| place.ticket.clone());
         match (&blocker, busy) {
             (Some(held), Busy::Reject) if held.token.is_some() => return Err(held_by(held)),
+            // A waiter has no lease yet, so its expiry would tell the caller to come back much too late.
             (Some(waiting), Busy::Reject) => {
                 return Err(held_by(&Ticket { expires_ms: self.now + COMES_UP_MS, ..waiting.clone() }));
             }
@@ -104,6 +105,7 @@ impl QueueState {
             }
             _ => {}
         }
+        // An interrupting request passes the waiters too, else it would wait behind those it outranks.
         let is_first = busy == Busy::Interrupt || blocker.is_none();
         let position = Position::new(self.take_number());
         let ticket = Ticket {
@@ -151,6 +153,7 @@ impl QueueState {
         let is_mine = |place: &&QueuePlace| place.ticket.place == position && place.claim == claim;
         let place = self.places.iter().find(is_mine).ok_or(Refusal::PlaceLost { place: Some(position) })?;
         let ticket = place.ticket.clone();
+        // A place that is held already is answered as it is: the request may have been sent twice.
         if ticket.token.is_none() && place.is_present && self.blocker(position, ticket.mode).is_none() {
             return Ok(WaitOutcome { ticket: self.acquire(position, ttl_ms)?, is_acquired: true });
         }
@@ -255,11 +258,13 @@ impl QueueState {
         let blocks = |place: &&QueuePlace| {
             let QueuePlace { ticket, is_present, .. } = place;
             ticket.mode.conflicts_with(mode)
+                // A snapshot holds expired places until a sweep removes them.
                 && ticket.expires_ms > self.now
                 && ticket.place != position
                 && (ticket.token.is_some() || (*is_present && ticket.place < position))
         };
         let places = self.places.iter().filter(blocks);
+        // A holder comes before a waiter, because refusals name it and its expiry.
         places.min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
     }
 
@@ -269,6 +274,7 @@ impl QueueState {
     }
 
     fn acquire(&mut self, position: Position, ttl_ms: i64) -> Outcome {
+        // From the same counter as positions, and only now: tokens grow in the order of holding.
         let token = FencingToken::new(self.take_number());
         self.ticket(position)?.token = Some(token);
         self.extend(position, ttl_ms)

@@ -50,6 +50,7 @@ impl Decider<'_> {
         if let Some(name) = name {
             record.session.name = Some(name.clone());
         }
+        // Rewriting the same labels would only cost index writes.
         if let Some(labels) = labels.filter(|labels| **labels != record.session.labels) {
             record.session.labels.clone_from(labels);
             self.writes.push(Write::DeleteLabels { session: record.session.id.clone() });
@@ -72,6 +73,7 @@ impl Decider<'_> {
 
     pub(super) fn fork(&mut self, at: Option<i64>, id: &SessionId, name: Option<&str>) -> ChangeResult {
         let record = self.session.take().ok_or(Refusal::NoSession)?;
+        // The source itself may hold the name that the fork asks for: it is taken if live, freed if expired.
         if name.is_some() && record.session.name.as_deref() == name && record.session.ended_ms.is_none() {
             self.named = Some(record.clone());
         }
@@ -142,6 +144,7 @@ impl Decider<'_> {
         record.session.end_reason = Some(reason.to_owned());
         record.session.revision += 1;
         record.mark(DirtyFields::All);
+        // Waiters look again and find the session over; a holder's token counts no more.
         self.writes.push(Write::DeleteTurnPlaces { session: record.session.id.clone() });
         self.record_event(record, EventKind::SessionEnded, json!({ "reason": reason }));
     }

@@ -46,6 +46,7 @@ impl<'a> Dependencies<'a> {
             StoreChange::EditSession { session, name, .. } | StoreChange::Fork { session, name, .. } => {
                 Dependencies { session: Some(session), name: name.as_deref(), settings: true, ..none }
             }
+            // The answer is the whole session, with its settings.
             StoreChange::EndSession { session, .. } => {
                 Dependencies { session: Some(session), settings: true, ..none }
             }
@@ -94,6 +95,7 @@ impl<'a> Dependencies<'a> {
 
     /// Session or queue that two changes must not change at once.
     pub(crate) fn serialized_by(&self) -> Option<&str> {
+        // The session first: the queue of its turn is protected by the lock on its row.
         self.session.map(SessionId::as_str).or(self.queue.as_ref().map(|(resource, _)| resource.as_str()))
     }
 }

@@ -37,6 +37,7 @@ pub(super) async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    // Before accepting: connections beyond the limit wait in the backlog and cost this process nothing.
     let permit = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, peer)) => Some((stream, peer, permit)),
@@ -57,6 +58,7 @@ impl ConnectionHandler {
         match self.acceptor.clone() {
             None => self.speak(stream, peer).await,
             Some(acceptor) => {
+                // A client that never finishes its handshake would hold a connection forever.
                 if let Ok(Ok(stream)) = tokio::time::timeout(self.head, acceptor.accept(stream)).await {
                     self.speak(stream, peer).await;
                 }
@@ -81,6 +83,7 @@ impl ConnectionHandler {
             _ = connection.as_mut() => return,
             _ = self.closing.wait_for(|closing| *closing) => {}
         }
+        // The request in flight is answered, and its response says that the connection closes.
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
     }

@@ -24,10 +24,14 @@ impl Heartbeat {
     pub(super) fn new(db: ServiceStore, metrics: Arc<Metrics>) -> Self {
         Heartbeat(tokio::spawn(async move {
             let mut ticks = tokio::time::interval(INTERVAL);
+            // After a stall one heartbeat is enough; a burst of missed ones would only write the same row.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
+                // An idle service writes nothing.
                 if metrics.now(Gauge::Waiting) > 0 {
+                    // A failed heartbeat is followed by the next one; waiters that are skipped meanwhile keep
+                    // their places.
                     let _ = tokio::time::timeout(TIMEOUT, db.heartbeat()).await;
                 }
             }

@@ -135,6 +135,7 @@ where
     allow_many_descriptors();
     runtime.block_on(async {
         let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
+        // Before `ready`, so that a supervisor that signals at once is not met by the default action.
         let told = told_to_end()?;
         ready(&server);
         tokio::select! {
@@ -208,6 +209,7 @@ impl Server {
         if !options.listen.ip().is_loopback() && options.tls.is_none() && !options.behind_proxy {
             return Err(ServeError::Insecure(options.listen));
         }
+        // Before listening: a wrong certificate must not take the port for a moment.
         let acceptor = options.tls.as_ref().map(tls::acceptor).transpose()?;
         let failed = |error| ServeError::Listen(options.listen, error);
         let listener = listen(options.listen).map_err(failed)?;
@@ -234,6 +236,7 @@ impl Server {
             logger,
             openapi: Bytes::from(http::openapi::document()),
             closing: is_closing,
+            // Weak, so that the router itself does not keep the shutdown waiting.
             busy: busy.downgrade(),
         });
         // A certificate or a proxy vouches for a name; an address of this machine can have any.
@@ -310,6 +313,7 @@ impl Server {
         closing.send_replace(true);
         let all = async { while connections.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(options.grace, all).await;
+        // Those that outlast the grace period are aborted.
         connections.shutdown().await;
         drop(served);
         // Those who waited give their places back.

@@ -16,6 +16,7 @@ pub(super) fn acceptor(tls: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     let certs = CertificateDer::pem_file_iter(&tls.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| failed(&tls.cert, &error))?;
+    // A PEM file without a certificate, such as a key in its place, parses as an empty list.
     if certs.is_empty() {
         return Err(failed(&tls.cert, &"there is no certificate in it"));
     }

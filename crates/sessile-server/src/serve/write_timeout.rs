@@ -22,6 +22,7 @@ impl<S> WriteTimeout<S> {
     }
 
     fn watch<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        // Any progress starts the time anew: a slow reader is served, one that stops is not.
         if polled.is_ready() {
             self.deadline = None;
             return polled;

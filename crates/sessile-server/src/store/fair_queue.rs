@@ -126,6 +126,7 @@ impl FairQueue {
                 runtime.spawn(async move {
                     tokio::time::sleep(pause).await;
                     let mut state = queue.state();
+                    // The slot is free during the pause, but still counts as the user's.
                     state.left(&user, queue.0.each);
                     queue.hand_out(&mut state);
                 });
@@ -164,6 +165,7 @@ impl State {
     /// The pause of a user whose request is done, if more of them wait and others are there.
     fn pause_of(&mut self, user: &str, held: Duration, now: Instant) -> Option<Duration> {
         let lane = self.lanes.get_mut(user)?;
+        // Requests whose clients are gone must not make the user pause.
         while lane.waiting.front().is_some_and(oneshot::Sender::is_closed) {
             lane.waiting.pop_front();
         }
@@ -171,6 +173,7 @@ impl State {
         let is_alone =
             !others.any(|(other, at)| **other != *user && now.saturating_duration_since(*at) < PRESENT);
         if is_alone || lane.waiting.is_empty() {
+            // Time that nobody else waited for is not charged later.
             lane.owed = Duration::ZERO;
             return None;
         }
@@ -184,6 +187,7 @@ impl State {
         let user = Arc::clone(user);
         let Some(lane) = self.lanes.get_mut(&user) else { return };
         lane.running -= 1;
+        // Lanes of users that are idle would grow with the number of users.
         if lane.running == 0 && lane.waiting.is_empty() {
             self.lanes.remove(&user);
         } else if lane.running < each && !lane.waiting.is_empty() && !lane.is_next {
@@ -203,6 +207,7 @@ impl State {
         let slot = lane.waiting.pop_front()?;
         self.free -= 1;
         lane.running += 1;
+        // To the back: a user with many requests gets one slot per round.
         if lane.running < each && !lane.waiting.is_empty() {
             lane.is_next = true;
             self.next.push_back(Arc::clone(&user));

@@ -12,6 +12,7 @@ pub(super) struct SessionCandidate {
 }
 
 /// Larger than every id.
+// Ids are hexadecimal digits and dashes, which all sort before this letter.
 pub(super) const LAST_ID: &str = "g";
 
 /// Sessions to load for a page, and the cursor of the next page.
@@ -23,11 +24,13 @@ pub(super) fn pick_live(
     after: Option<&str>,
     limit: i64,
 ) -> Option<SessionPick> {
+    // One row more than the bound was asked for, so this tells that some are missing.
     if rows(live.len()) > SCAN_ROWS {
         return None;
     }
     let after = after.unwrap_or(LAST_ID);
     live.retain(|candidate| candidate.id.as_str() < after);
+    // They come in the order of expiry, which is that of the index.
     live.sort_unstable_by(|one, other| other.id.cmp(&one.id));
     Some(pick(live, i64::MAX, limit))
 }
@@ -73,6 +76,7 @@ pub(super) fn history(
             return ListPage { items, next: last };
         }
         last = Some(access.id.clone());
+        // Only the last row counts: rows are in the order of ids, and those after it are older still.
         is_older = access.at_ms < since_ms.saturating_sub(CLOCK_SKEW_MS);
         let is_of_session = session.is_none_or(|session| access.session.as_deref() == Some(session));
         if is_of_session && access.at_ms >= since_ms {
@@ -84,6 +88,7 @@ pub(super) fn history(
 }
 
 /// Larger than the resource of every lock.
+// A semicolon is the character after the colon of `lock:`.
 pub(super) const AFTER_LOCKS: &str = "lock;";
 
 /// A place in the queue of a lock.

@@ -58,6 +58,7 @@ impl Wakeups {
     /// Wakes the waiter at the place with a mark, and those that share its channel.
     pub(super) fn wake(&self, mark: u64) {
         if let Some(channel) = self.channel(mark) {
+            // Not `notify_one`, which could wake only another place that shares the channel.
             channel.notify_waiters();
         }
     }
@@ -81,6 +82,7 @@ pub(super) fn mark(user: &UserName, resource: &str, place: Position) -> u64 {
 
 /// Hash of a queue, or of another thing of a user.
 pub(super) fn hash(user: &UserName, what: &str) -> u64 {
+    // FNV-1a and not the standard hasher, whose keys differ from process to process.
     let bytes = user.as_str().bytes().chain([0]).chain(what.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -44,6 +44,7 @@ pub(super) fn reply(bytes: &[u8]) -> Result<String, UpstreamError> {
 /// Parses an event of a stream.
 pub(super) fn chunk(data: &str) -> Result<ChatChunk, UpstreamError> {
     let event = parse(data.as_bytes())?;
+    // Endpoints report failures after the first token within the stream, whose status was 200.
     if let Some(error) = event.get("error") {
         return Err(UpstreamError::Unusable(error.to_string()));
     }

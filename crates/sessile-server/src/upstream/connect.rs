@@ -69,6 +69,7 @@ impl UpstreamSite {
     /// Normalized URL.
     pub(super) fn address(&self) -> String {
         let scheme = self.origin.scheme().as_str();
+        // Stored conversations are compared with it, and hosts are case-insensitive.
         format!("{scheme}://{}{}", self.authority().to_ascii_lowercase(), self.path())
     }
 
@@ -177,6 +178,7 @@ impl UpstreamSite {
     fn build(&self, parts: SiteRequest<'_>) -> Result<Request<Body>, UpstreamError> {
         let mut request = Request::builder()
             .method(parts.method)
+            // A request line cannot have an empty target.
             .uri(if parts.path.is_empty() { "/" } else { parts.path })
             .header(header::HOST, self.authority())
             .header(header::ACCEPT, "application/json, text/event-stream")
@@ -219,6 +221,7 @@ impl SiteResponse {
 
     /// Whole body, up to a limit.
     pub(super) async fn all(&mut self, most: usize) -> Result<Vec<u8>, UpstreamError> {
+        // One byte more, to tell a body that just fits from one that is too long.
         let all = self.some(most + 1).await?;
         if all.len() > most {
             return Err(UpstreamError::Unusable("the answer is too long".to_owned()));

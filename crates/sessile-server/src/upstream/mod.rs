@@ -117,6 +117,8 @@ impl Upstream {
                 UpstreamKind::Agent(agent) => {
                     let interface = agent.interface(&self.site).await.map_err(failed)?;
                     let line = self.site.connect().await.map_err(failed)?;
+                    // Taken out of the store as late as possible: a failure to connect leaves the
+                    // conversation as it was.
                     let before = conversation.await?;
                     let exchange = AgentExchange { site: &self.site, interface: &interface, request };
                     let reply = exchange.reply(line, before).await;
@@ -144,6 +146,7 @@ impl Upstream {
         let text = match request.text {
             Some(text) if response.is_stream => read_stream(&mut response, request.most, text).await?,
             // Some endpoints do not stream although they are told to.
+            // Six bytes for each one of the text, as in `\u0041`, and room for the rest of the response.
             _ => chat::reply(&response.all(request.most.saturating_mul(6) + (64 << 10)).await?)?,
         };
         let body = json!({ "role": "assistant", "content": text }).into();
@@ -207,6 +210,7 @@ async fn read_stream(
         }
         reader.push(&bytes, &mut events).map_err(UpstreamError::from)?;
         for event in events.drain(..) {
+            // The end mark of chat completions; some endpoints close the stream without it.
             if event.data == "[DONE]" {
                 return Ok(reply);
             }

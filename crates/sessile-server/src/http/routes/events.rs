@@ -64,6 +64,7 @@ async fn follow(
     // Without a position the stream begins at the first event that is kept.
     let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
     let Some(mut seen) = seen else { return Err(ApiProblem::invalid("Last-Event-ID is a number")) };
+    // Before the store is asked, so that a client over its limit costs no reads.
     let permit = caller.stream()?;
     let found = match caller.ask(Query::Session { session: session.clone().into() }).await? {
         QueryAnswer::Session(found) => found,
@@ -83,6 +84,7 @@ async fn follow(
         );
         return Err(ApiProblem::new(StatusCode::GONE, Code::EventsGone, detail));
     }
+    // 204 tells an `EventSource` not to reconnect (HTML, server-sent events).
     if first.events.is_empty() && found.ended_ms.is_some() {
         return Ok(reply::empty(StatusCode::NO_CONTENT));
     }
@@ -139,6 +141,7 @@ impl EventStream {
             tokio::select! {
                 next = feed.next(self.seen) => match next {
                     Some(events) => {
+                        // Bounds one chunk of the body, of which a few are buffered per client.
                         for page in events.chunks(64) {
                             self.send_events(page.iter().map(|event| &**event)).await?;
                         }
@@ -147,6 +150,7 @@ impl EventStream {
                 },
                 () = tokio::time::sleep_until(alive) => {
                     alive = Instant::now() + KEEP_ALIVE;
+                    // A stream outlives its request, so a revoked token would otherwise keep it forever.
                     if !self.bound.is_token_valid().await {
                         return None;
                     }

@@ -47,6 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 fn resource(name: &str) -> Result<Resource, ApiProblem> {
+    // No check for deceptive names: a lock from before that check must stay releasable.
     input::text("a lock's name", name, MAX_KEY)?;
     Ok(Resource::Lock { name: name.to_owned() })
 }
@@ -94,6 +95,7 @@ async fn take(
     let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
     let response = reply::json(StatusCode::CREATED, &lock(name, ticket)?)?;
+    // Only once the response is made: if that fails, the guard releases a lock that nobody knows of.
     given.keep();
     Ok(response)
 }

@@ -49,6 +49,7 @@ async fn begin(
         .take(&extensions)
         .map_err(|after_ms| ApiProblem::rate_limited("too many ask to be let in", after_ms))?;
     let peer = extensions.get().map(|PeerAddress(peer)| peer.ip().to_canonical().to_string());
+    // Charged before the store is asked, because anybody can send this.
     let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
     let body = BeginLoginResponse {
         device_code: begun.device_code.expose().to_owned(),

@@ -119,6 +119,7 @@ async fn page(
     let numbers: Vec<i64> = read.iter().map(|message| message.number).collect();
     let is_end = !size.is_full() && i64::try_from(read.len()).is_ok_and(|read| read < limit);
     let messages = written(app, read.into_iter()).await?;
+    // Bodies grow when they are serialized as messages, so fewer may fit than the store counted.
     let is_end = is_end && messages.len() == numbers.len();
     let last = messages.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
     let next = (!is_end).then(|| last.unwrap_or(after));
@@ -226,10 +227,12 @@ async fn written(
         let raw = to_raw_value(&ServiceMessage::from(message))
             .map_err(|error| ApiProblem::internal(error.to_string()))?;
         bytes += raw.get().len();
+        // One message may be larger than a page.
         if bytes > app.limits.page_bytes && !written.is_empty() {
             break;
         }
         written.push(raw);
+        // Serializing a full page would keep this thread from all other requests.
         if written.len() % AT_ONCE == 0 {
             tokio::task::yield_now().await;
         }

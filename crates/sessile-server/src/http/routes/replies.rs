@@ -68,6 +68,7 @@ pub(super) async fn complete(
     };
     let accept = input::header(headers, header::ACCEPT.as_str())?.unwrap_or_default();
     let streams = accept.to_ascii_lowercase().contains("text/event-stream");
+    // Before the upstream is asked, which may cost money.
     let permit = streams.then(|| caller.stream()).transpose()?;
     let ReplyOptions { busy, wait_ms, history } = wanted;
     let (app, counted) = (app.clone(), streams.then(|| app.metrics.up(Gauge::Streams)));
@@ -78,6 +79,7 @@ pub(super) async fn complete(
         // The head waits for the first token, so that what fails before it has a status of its own.
         tokio::select! {
             biased;
+            // A reply under a key that was answered before comes without any text.
             answer = &mut told => Some(answer),
             Ok(()) = coming.changed() => None,
             else => None,
@@ -91,6 +93,7 @@ pub(super) async fn complete(
         return reply::json(StatusCode::CREATED, &answer);
     }
     let (pieces, body) = mpsc::channel(1);
+    // The select above has seen the first text; it is sent by the stream.
     coming.mark_changed();
     let stream = ReplyStream { coming, told, pieces, sent: 0, _permit: permit, _counted: counted };
     tokio::spawn(stream.run(answer));

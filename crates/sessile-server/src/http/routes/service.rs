@@ -56,6 +56,7 @@ async fn healthy() -> Result<Response, ApiProblem> {
 }
 
 async fn ready(State(app): State<AppState>) -> Result<Response, ApiProblem> {
+    // Load balancers stop sending requests while those in flight are still answered.
     if app.is_closing() {
         return Err(ApiProblem::closing_down());
     }
@@ -65,6 +66,7 @@ async fn ready(State(app): State<AppState>) -> Result<Response, ApiProblem> {
 
 async fn metrics(State(app): State<AppState>) -> Response {
     let mut response = Response::new(app.metrics.text().into());
+    // Prometheus picks its parser by this version.
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, media);
     response

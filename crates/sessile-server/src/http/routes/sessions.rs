@@ -76,6 +76,7 @@ async fn create(caller: ApiCaller, Json(new): Json<CreateSessionRequest>) -> Res
         name: new.name,
         context: new.context,
         labels: new.labels,
+        // In an edit null removes a setting, so in a new session it stands for none.
         settings: new.settings.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         idle_ms: input::within("idle_ms", new.idle_ms.unwrap_or(DEFAULT_IDLE_MS), 1, MAX_LIFETIME_MS)?,
         max_ms: input::within("max_ms", new.max_ms.unwrap_or(DEFAULT_LIFETIME_MS), 1, MAX_LIFETIME_MS)?,
@@ -119,6 +120,7 @@ async fn get(
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
     params.done()?;
+    // 404 and not 400: the answer must not depend on the form of what the caller guessed.
     let session = which.parse().map_err(|_| ApiProblem::no_session())?;
     match caller.ask(Query::Session { session }).await? {
         QueryAnswer::Session(session) if input::has(&headers, session.revision)? => {

@@ -85,6 +85,7 @@ async fn get(
     params.done()?;
     let session = input::session(&session)?;
     check_key(&key)?;
+    // One byte is enough: a page ends with the item that fills it, however large.
     match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1, bytes: 1 }).await? {
         QueryAnswer::Entries(page) => match page.items.into_iter().next() {
             None => Err(ApiProblem::no_entry()),
@@ -132,6 +133,7 @@ async fn set(
 ) -> Result<ChangeOutcome, ApiProblem> {
     match value {
         Some(_) => input::name("key", &key, MAX_KEY)?,
+        // A key that was set before deceptive names were refused can still be removed.
         None => check_key(&key)?,
     }
     let if_revision = input::expected_revision(headers)?;

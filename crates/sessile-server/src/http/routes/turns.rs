@@ -80,6 +80,7 @@ async fn commit(
 ) -> Result<Response, ApiProblem> {
     let bodies = check_messages(&app, &turn.messages)?;
     let session = input::session(&session)?;
+    // A client cannot name a context of the agent: it could continue in that of another user.
     let change = StoreChange::CommitTurn { session, token, bodies, conversation: None };
     reply::json(StatusCode::OK, &appended(&caller.change(change).await?)?)
 }

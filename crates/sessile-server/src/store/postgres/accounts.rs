@@ -82,6 +82,7 @@ pub(super) async fn administer(
         AccountChange::Revoke(id) => (REVOKE, params![id.to_string()]),
         AccountChange::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
+    // Statements return a row only if they changed one.
     let changed = run(inner, SERVICE, sql, params, true).await?;
     Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
 }
@@ -109,6 +110,7 @@ pub(super) async fn owner(inner: &Arc<Inner>, id: &TokenId) -> Result<Option<Use
 
 /// The valid token with a hash.
 pub(super) async fn usable(inner: &Arc<Inner>, hash: &SecretHash) -> Result<Option<Token>, TxError> {
+    // A user who floods the service with requests waits in their own lane, and guesses share one.
     let lane = inner.owners.lane(hash);
     let found = read(&run(inner, &lane, USABLE, params![hash.as_str().to_owned()], false).await?, token)?;
     let token = found.into_iter().next();

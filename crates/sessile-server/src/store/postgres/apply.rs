@@ -57,6 +57,7 @@ pub(super) async fn attempt(
         to_steps.add(write, &mut steps);
     }
     if let Some(next) = next
+        // Compatible databases may lack `pg_notify`, and the statement would abort the change.
         && inner.notifies.get().is_some_and(|notifies| *notifies)
     {
         steps.push(Step::Other(NOTIFY, params![next.to_string()]));
@@ -67,6 +68,7 @@ pub(super) async fn attempt(
         steps.push(insert_audit(sql, request, &entry, now));
     }
     steps.push(Step::Plain("COMMIT"));
+    // COMMIT is among these steps: a connection that is lost now may have committed.
     link.send(&steps).await.map_err(|error| TxError::of(&error, true))?;
     Ok((outcome, next))
 }
@@ -99,6 +101,7 @@ pub(super) async fn record_reads(inner: &Arc<Inner>, reads: &[AuditedRead]) -> R
     let mut steps = vec![Step::Plain(BEGIN)];
     for read in reads {
         let AuditedRead { user, access, action, session, outcome, at_ms } = read;
+        // Per row: row security accepts a row only while its user is set.
         steps.push(Step::Run(Sql::As, params![user.as_str()]));
         let (token, subject) = (access.token.as_ref().map(TokenId::as_str), None::<&str>);
         let params = params![user.as_str(), &access.id, at_ms, token, action, session, outcome, subject];

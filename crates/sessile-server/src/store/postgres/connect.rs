@@ -136,6 +136,7 @@ impl FairPool {
             let why = format!("no connection was free for {} s", self.patience.as_secs());
             TxError::Fatal(ServiceStoreError::Unavailable(why))
         };
+        // The turn first and then the connection: the pool itself serves in the order of arrival.
         let slot = tokio::time::timeout(self.patience, self.queue.enter(lane)).await.map_err(busy)?;
         // There are as many slots as connections: only one that has to be made is waited for.
         Ok((self.pool.get().await?, slot))

@@ -35,10 +35,12 @@ pub(super) async fn listen(address: PostgresAddress, wakeups: Wakeups) {
 
 /// Listens until the connection is lost; an error if there never was one.
 async fn hear(address: &PostgresAddress, wakeups: &Wakeups) -> Result<(), tokio_postgres::Error> {
+    // A connection of its own: those of the pool change hands, and LISTEN belongs to one session.
     let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
     let hearing = async {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(heard) = message
+                // Any role of the database can notify this channel; a false mark only makes somebody look.
                 && let Ok(mark) = heard.payload().parse()
             {
                 wakeups.wake(mark);

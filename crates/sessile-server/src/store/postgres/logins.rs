@@ -57,6 +57,7 @@ const TAKE: &str = concat!(
 
 /// Adds a login unless too many are pending. Expired ones are deleted first.
 pub(super) async fn begin(inner: &Arc<Inner>, asked: &NewLogin, most: i64) -> Result<bool, TxError> {
+    // Not in one transaction with the insertion: deleting expired rows is right in any case.
     run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
     let NewLogin { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
     let (device_hash, code_hash) = (device_hash.as_str().to_owned(), code_hash.as_str().to_owned());

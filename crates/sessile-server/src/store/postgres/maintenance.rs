@@ -54,6 +54,7 @@ pub(super) async fn mark_swept(inner: &Arc<Inner>, user: &UserName, sweep: Sweep
     let found = link.send(&steps).await.map_err(failed)?;
     let oldest: Option<Option<i64>> =
         found.get(2).and_then(|rows| rows.first()).map(|row| row.try_get(0)).transpose().map_err(failed)?;
+    // A row from a clock that was ahead, or one left over, must not make the user due at once.
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
     let note = [Step::Other(SWEPT, params![name(), kind.name(), since_ms])];
     link.send(&note).await.map(drop).map_err(failed)

@@ -34,16 +34,20 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxErr
     let failed = |error: &tokio_postgres::Error| match TxError::of(error, false) {
         // Two made the first table at the same time.
         TxError::UniqueViolation(name) => TxError::Retryable(name),
+        // 42P07: duplicate table.
         other if error.code().is_some_and(|code| code.code() == "42P07") => {
             TxError::Retryable(format!("{other:?}"))
         }
+        // 42501: insufficient privilege.
         _ if error.code().is_some_and(|code| code.code() == "42501") => TxError::Fatal(role.may_not_make()),
         other => other,
     };
     let client = link.raw()?;
+    // Read first, without DDL: a role that may not create tables can use those that are up to date.
     let there = client.query_opt("SELECT version FROM sessile_schema", &[]).await;
     let version: i64 = match there {
         Ok(row) => row.map_or(Ok(0), |row| row.try_get(0)).map_err(|error| failed(&error))?,
+        // 42P01: undefined table, so nothing was created yet.
         Err(error) if error.code().is_some_and(|code| code.code() == "42P01") => 0,
         Err(error) => return Err(failed(&error)),
     };
@@ -57,6 +61,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxErr
     link.busy();
     let client = link.raw()?;
     client.batch_execute(BEGIN).await.map_err(|error| failed(&error))?;
+    // The version is read again under the lock: another process may have migrated meanwhile.
     let row = client.query_one(LOCK, &[]).await.map_err(|error| failed(&error))?;
     let version: i64 = row.try_get(0).map_err(|error| failed(&error))?;
     for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(usize::try_from(version).unwrap_or(0)) {

@@ -102,8 +102,10 @@ impl PostgresStore {
             options,
         };
         let inner = Arc::new(inner);
+        // Before the migration: tables belong to the role that creates them.
         let role = with_retry(&inner, || role::Role::fit(&inner)).await?;
         with_retry(&inner, || migrate::migrate(&inner, &role)).await?;
+        // After the migration, which creates the policies.
         with_retry(&inner, || role::see_to_row_security(&inner)).await?;
         let notifies = with_retry(&inner, || listen::notifies(&inner)).await?;
         inner.notifies.get_or_init(|| notifies);
@@ -126,6 +128,7 @@ impl PostgresStore {
                     Some(lane) => Some(backoff.within(lane.lock()).await?),
                     None => None,
                 };
+                // The lane is released before the backoff below, so that others of the session go on.
                 apply::attempt(inner, request, is_ambiguous).await
             };
             match attempted {
@@ -167,6 +170,7 @@ impl PostgresStore {
 
     /// Records a failure, if that can be done.
     async fn failed(&self, request: &Request, why: String) -> ServiceStoreError {
+        // Best effort: what failed may be the connection itself.
         let _ = apply::record_failure(&self.inner, request).await;
         ServiceStoreError::Failed(why)
     }

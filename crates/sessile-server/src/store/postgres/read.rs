@@ -17,6 +17,7 @@ use crate::rules::{LoadedSession, StoredAnswer, idempotency};
 use crate::store::columns::Column;
 use crate::store::lists::{self, LockPlace, LockScan, SessionCandidate};
 
+// At read committed each statement would see its own moment, and a page could contradict its session.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Answers a query of a user.

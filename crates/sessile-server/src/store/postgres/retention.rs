@@ -72,6 +72,7 @@ async fn delete_in(
     let lock = [
         Step::Plain(BEGIN),
         Step::Run(Sql::As, params![user()]),
+        // Locked and checked again: the session may have been used since it was found.
         Step::Run(Sql::LockOver, params![user(), id(), before_ms]),
     ];
     let found = link.send(&lock).await?;

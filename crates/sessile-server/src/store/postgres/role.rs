@@ -60,6 +60,7 @@ impl Role {
         if inner.options.isolation.in_rows() {
             let asked = known(client.query_opt(IS_EXEMPT, &[]).await).map_err(failed)?.flatten();
             let is_exempt: Option<bool> = asked.map(|row| row.try_get(0)).transpose().map_err(failed)?;
+            // Superusers and roles with BYPASSRLS ignore even forced row security.
             if is_exempt == Some(true) {
                 return unfit(format!(
                     "row security does not hold for the role of the address, {name}: use one that is neither SUPERUSER nor BYPASSRLS"
@@ -109,6 +110,7 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), TxErro
 fn known<T>(asked: Result<T, tokio_postgres::Error>) -> Result<Option<T>, tokio_postgres::Error> {
     match asked {
         Ok(answer) => Ok(Some(answer)),
+        // Undefined function, table or column.
         Err(error) if error.code().is_some_and(|code| matches!(code.code(), "42883" | "42P01" | "42703")) => {
             Ok(None)
         }

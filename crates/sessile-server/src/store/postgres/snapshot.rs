@@ -103,6 +103,7 @@ impl<'a> SnapshotLoad<'a> {
             rows(self.present).iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| {
             let owner: String = row.try_get(6)?;
+            // This process is alive whether or not its heartbeat has arrived.
             let is_present = owner == process || present.contains(&owner.as_str());
             let ticket = rows::ticket(row)?;
             Ok(QueuePlace { ticket, process: owner, claim: row.try_get(7)?, is_present })

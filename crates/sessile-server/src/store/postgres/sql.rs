@@ -32,6 +32,7 @@ pub(super) struct StatementTexts(Vec<String>);
 
 impl StatementTexts {
     pub(super) fn new(isolation: UserIsolation) -> Self {
+        // The parameter stays in use, so that both texts have the same parameters.
         let mine = if isolation.in_statements() { "user_id = $1" } else { "$1::text IS NOT NULL" };
         StatementTexts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
     }

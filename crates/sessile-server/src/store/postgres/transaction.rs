@@ -55,6 +55,7 @@ impl From<PoolError> for TxError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => TxError::of(&error, false),
+            // The pool has waited for its own timeout already.
             error => TxError::Fatal(ServiceStoreError::Unavailable(error.to_string())),
         }
     }
@@ -176,6 +177,7 @@ impl PooledConnection {
                 Step::Other(sql, _) => Some(connection.prepare_cached(sql).await?),
             });
         }
+        // Until all answers are in: if this future is dropped, the connection must not be reused.
         self.idle = false;
         let mut sent = Vec::with_capacity(steps.len());
         for (step, statement) in steps.iter().zip(&statements) {
@@ -251,6 +253,7 @@ impl RetryTimer {
 
     /// Waits before the next attempt. Fails if that would be after the deadline.
     pub(super) async fn wait(&mut self, why: String) -> Result<(), ServiceStoreError> {
+        // Fails now instead of sleeping into a deadline that is certain to pass.
         if Instant::now() + self.backoff.upper_bound() >= self.deadline {
             return Err(ServiceStoreError::Unavailable(why));
         }

@@ -45,6 +45,7 @@ impl PostgresWrites<'_> {
             }
             Write::ReplaceEntry { session, key, value, revision } => {
                 let session = text(session);
+                // The kind is part of the primary key, so an update in place cannot change it.
                 steps.push(Step::Run(Sql::DropEntry, params![user.clone(), session.clone(), key]));
                 let kind = if value.is_some() { StoredEntry::KIND } else { StoredEntry::REMOVED_KIND };
                 let value = value.map_or("null", JsonText::get);

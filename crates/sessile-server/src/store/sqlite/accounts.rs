@@ -44,6 +44,7 @@ pub(super) fn administer(
                 token.expires_ms,
             ))?,
         AccountChange::Revoke(id) => connection
+            // The first revocation counts, however often it is repeated.
             .prepare_cached("UPDATE token SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1")?
             .execute((id.as_str(), now))?,
         AccountChange::Decide(code_hash, decision) => logins::decide(connection, code_hash, decision, now)?,

@@ -25,6 +25,7 @@ pub(super) fn apply(
         Err(_) => Some(AuditEntry::failed(request)),
     };
     if let Some(entry) = entry {
+        // Outside of the savepoint: the record of a failed change stays.
         insert_audit(connection, request, &entry, now)?;
     }
     applied

@@ -113,9 +113,12 @@ impl ServiceBackup {
         keep_tokens: bool,
         now_ms: i64,
     ) -> std::result::Result<RestoreReport, BackupError> {
+        // Before `connect`, which creates the file.
         let is_new = !store.exists();
+        // The store is migrated first, so that both sides have the same columns.
         extend(&connect(store)?, store)?;
         let exclusive = open_exclusive(store)?;
+        // Under the exclusive lock, so that no change falls between this copy and the restore.
         let kept = if is_new { None } else { Some(exclusive.keep_replaced(now_ms)?) };
         let mut connection = exclusive.into_connection();
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
@@ -277,7 +280,10 @@ const REVOKE_TOKENS: &str = "
 /// Merges the attached backup into the store. Returns how many tokens it revoked.
 fn replace(connection: &mut Connection, keep_tokens: bool, now_ms: i64) -> Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Noted before the rows are replaced, and applied after: a client with an old ETag must not match a
+    // restored value.
     save_revisions(&transaction)?;
+    // Before the merge, which deletes the rows that it remembers.
     transaction.execute_batch(REMEMBER_REMOVED)?;
     transaction.execute(END_EXPIRED, named_params! { ":now": now_ms, ":removed": SESSIONS_REMOVED })?;
     transaction.execute(KEEP_REMOVAL_TIME, named_params! { ":removed": SESSIONS_REMOVED })?;
@@ -299,6 +305,7 @@ fn merge_table(transaction: &Transaction<'_>, table: &str, merge: Merge) -> Resu
         transaction.execute_batch(&format!("DELETE FROM main.{table}"))?;
     }
     if matches!(merge, Merge::Replace | Merge::Union) {
+        // By name, and without the generated `over_ms`, which cannot be inserted.
         let columns = column_list(transaction, table)?;
         let or_ignore = if merge == Merge::Union { "OR IGNORE" } else { "" };
         transaction.execute_batch(&format!(

@@ -30,6 +30,7 @@ impl Fork {
             .prepare_cached("SELECT next_message - 1, next_event FROM session WHERE user = ?1 AND id = ?2")?
             .query_row((user, from), |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
+        // A retry would copy everything again, only to be answered from its key.
         let is_answered = connection
             .prepare_cached("SELECT 1 FROM answered WHERE user = ?1 AND key = ?2")?
             .exists((user, key))?;
@@ -40,6 +41,7 @@ impl Fork {
         if last - copied <= SLICE {
             return Ok(false);
         }
+        // Noted in the transaction of the first slice, so that a crash leaves no rows that nobody removes.
         if copied == 0 {
             note(connection, user, to, next_event, now)?;
         }

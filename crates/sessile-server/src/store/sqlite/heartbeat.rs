@@ -11,6 +11,7 @@ pub(super) fn send(connection: &Connection, process: &str, now: i64) -> Result<(
             "INSERT INTO process (id, seen_ms) VALUES (?1, ?2)
              ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms WHERE seen_ms < excluded.seen_ms - ?3",
         )?
+        // Each waiting change sends one too; a second write so soon tells nothing new.
         .execute((process, now, HEARD_EVERY_MS / 2))
         .map(drop)
 }

@@ -9,6 +9,7 @@ use crate::store::columns::Column;
 use crate::store::lists::{self, LockPlace, LockScan, SessionCandidate};
 
 /// Live sessions, and whether they have the label: `?2` the time, `?3` and `?4` the label, `?5` the number of rows.
+// The index is named: a statement that cannot use it fails instead of reading every ended session.
 const LIVE: &str = "SELECT id, ?3 IS NULL OR EXISTS (
          SELECT 1 FROM label WHERE user = ?1 AND key = ?3 AND value = ?4 AND session = live.id)
      FROM (SELECT id FROM session INDEXED BY session_over

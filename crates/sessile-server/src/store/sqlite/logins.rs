@@ -102,6 +102,7 @@ pub(super) fn take(
     minted: &NewTokenHash,
     now: i64,
 ) -> Result<LoginCollection> {
+    // Looked at again in the writer: of two that saw it approved, one comes second.
     if let Some(other) = look(connection, device_hash, now)? {
         return Ok(other);
     }

@@ -80,6 +80,7 @@ pub struct SqliteStore {
 impl SqliteStore {
     pub(super) async fn open(path: &Path) -> Result<Self, ServiceStoreError> {
         let path = path.to_owned();
+        // Opening may wait for locks of other processes, and a migration for the disk.
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
             extend(&writer, &path)?;
@@ -352,6 +353,7 @@ impl StoreBackend for SqliteStore {
 fn connect(path: &Path) -> Result<Connection, ServiceStoreError> {
     let mut connection = sessile::database::connect(path, &Locker::new(PATIENCE)).map_err(unopened)?;
     connection.busy_handler(Some(wait_a_little)).map_err(|error| describe(&error))?;
+    // The default of 16 is fewer than the statements of this store, which would be parsed again and again.
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
@@ -399,6 +401,7 @@ fn wait_a_little(times: i32) -> bool {
 fn extend(connection: &Connection, path: &Path) -> Result<(), ServiceStoreError> {
     let failed = |error: rusqlite::Error| describe(&error);
     let known = i64::try_from(ADDED.len()).unwrap_or(i64::MAX);
+    // Immediate, so that of two processes that start at once one migrates and the other waits.
     let begin = "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS service (version INTEGER NOT NULL) STRICT;";
     connection.execute_batch(begin).map_err(failed)?;
     let version: i64 = connection

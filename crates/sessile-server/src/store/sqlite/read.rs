@@ -27,6 +27,7 @@ macro_rules! history {
     };
 }
 
+// Only the partial index of changes skips the reads, of which there may be many more.
 const HISTORY: &str = history!("audit INDEXED BY audit_changes", audit::changing!());
 const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 

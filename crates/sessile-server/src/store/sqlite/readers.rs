@@ -84,6 +84,7 @@ impl Priority {
 /// Runs jobs until the pool is dropped.
 fn work(connection: &Connection, waiting: &Mutex<Receiver<Job>>) {
     loop {
+        // The lock is held only while waiting for a job; it is released before the job runs.
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         // A panic is an answer that does not come; the thread is still needed.

@@ -95,6 +95,7 @@ impl QueueView<'_> {
             .prepare_cached("SELECT next FROM queue WHERE user = ?1 AND resource = ?2")?
             .query_row((user, resource), |row| row.get(0))
             .optional()?;
+        // A place takes its number from this row, so without the row there are no places.
         let Some(next) = next else { return Ok(QueueSnapshot::default()) };
         let position = position.map(Position::get);
         let places = connection

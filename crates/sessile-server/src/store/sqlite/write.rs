@@ -70,6 +70,7 @@ impl SqliteWrites<'_> {
                 self.insert_messages(session, *first, *token, bodies)
             }
             Write::DeleteMessagesAfter { session, after, last } => {
+                // Too many for one transaction: rows behind the new end are never read, and removed later.
                 if last - after > SLICE {
                     return bulk::note(self.connection, user, session.as_str(), 0, now);
                 }

@@ -81,6 +81,7 @@ fn write(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
         }
         let mut told = Vec::with_capacity(jobs.len());
         let committed = together(connection, jobs, &mut told).map_err(|error| {
+            // Fails if SQLite has rolled back by itself, as it does when the disk is full.
             let _ = connection.execute_batch("ROLLBACK");
             describe(&error)
         });

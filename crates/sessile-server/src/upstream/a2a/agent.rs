@@ -82,6 +82,7 @@ async fn fetch_card(site: &UpstreamSite) -> Result<Value, UpstreamError> {
         let mut response = site.send(site.connect().await?, request).await?;
         match response.status {
             200 => return event::parse(&response.all(CARD_BYTES).await?),
+            // Only a missing card leads to the older path; any other status is the agent's answer.
             404 => missing = refused(&mut response).await,
             _ => return Err(refused(&mut response).await),
         }

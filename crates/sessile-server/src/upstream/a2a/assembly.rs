@@ -142,6 +142,7 @@ impl ReplyAssembly {
             Some(at) if append => self.grow(at, &text),
             Some(at) => self.replace(at, text, DeliveredPrefix::NOTHING),
             None => {
+                // A chunk that does not append replaces also what an earlier reply delivered.
                 let delivered = if append { self.delivered(&id) } else { DeliveredPrefix::NOTHING };
                 let at = self.add_result(id)?;
                 self.replace(at, text, delivered);
@@ -191,6 +192,7 @@ impl ReplyAssembly {
             return;
         }
         if self.results[at + 1..].iter().any(|result| !result.text.is_empty()) {
+            // Text that was passed on already would have to change in the middle.
             self.straight = None;
         }
         let begins = self.results[at].text.is_empty();
@@ -296,6 +298,7 @@ impl ReplyAssembly {
         }
         let told = told.into_iter().map(|(id, told)| told.to_stored(&id)).collect();
         let before = self.before.map(|before| before.context_id);
+        // Agents may leave the context out of events of a conversation that goes on.
         let context_id = self.context_id.or(before).filter(is_usable)?;
         Some(AgentConversation { agent, context_id, task_id, told })
     }

@@ -64,6 +64,7 @@ impl AgentExchange<'_> {
             context_id: before.map(|before| before.context_id.clone()),
             task_id: before.and_then(|before| before.task_id.clone()),
             parts: parts.into_iter().map(Part::Text).collect(),
+            // The service has the history; agents would repeat it in every task.
             history_length: Some(0),
             is_blocking: true,
             ..OutgoingMessage::default()
@@ -80,6 +81,7 @@ impl AgentExchange<'_> {
             let event = self.interface.event(&response.all(RESPONSE_BYTES).await?)?;
             reply.add(event, self.request.most)?;
         }
+        // Closes the stream, which an agent may keep open after the last event.
         drop(response);
         self.poll_task(reply).await
     }
@@ -111,6 +113,7 @@ impl AgentExchange<'_> {
         let (mut read, mut sent) = (0, 0);
         while let Some(bytes) = response.next().await? {
             read += bytes.len();
+            // Events without text count too: an agent must not stream forever.
             if read > self.request.most.saturating_mul(STREAM_FACTOR) {
                 return Err(UpstreamError::Unusable("the stream is too long".to_owned()));
             }
