@@ -67,7 +67,7 @@ impl TokenRefresher for Renewer {
                 client.client_credentials(&self.http, scopes, audience, resource)
             }
             None => {
-                return Err(TokenRequestError { reason: "there is no refresh token".into(), refused: true });
+                return Err(TokenRequestError { reason: "it has no refresh token".into(), refused: true });
             }
         };
         answer.map(renewed).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Confirmation of changes: required, given by flag, or asked of a person. Without a person the answer is no.
+//! Confirmation of changes: required, given by flag, or asked of a person. Without a terminal the answer is no.
 
 use crate::error::{Result, UsageError};
 use crate::state::State;

@@ -93,7 +93,7 @@ pub(crate) fn with_hint(state: &State, failure: Failure) -> Failure {
     let command = format!("{} import --only {}", state.app().name(), shell_quoted(name));
     let has = if tools.contains(" and ") { "have" } else { "has" };
     let report = Report {
-        hint: Some(format!("{tools} {has} a target for it: create the context with {command}")),
+        hint: Some(format!("{tools} {has} a target of that name; create the context with {command}")),
         fix_command: Some(command),
         ..Report::of(error, state.app())
     };
@@ -121,7 +121,7 @@ fn scan(cx: &Cx) -> Outcome {
         .collect();
     cx.out.list(&items, || {
         if items.is_empty() {
-            return "no tool on this machine has a target that a context could bind\n".to_owned();
+            return "found nothing to import: no tool here has a target\n".to_owned();
         }
         let mut table = Table::new(&["TOOL", "TARGET", "CONTEXT"]);
         for item in &items {
@@ -186,10 +186,7 @@ fn propose(args: &Args, cx: &Cx) -> Outcome {
     }
     if chosen.is_empty() {
         return cx.changed(json!({ "contexts": [] }), || {
-            format!(
-                "nothing new: contexts bind all {} of your tools\n",
-                counted(scan.targets.len(), "target")
-            )
+            format!("nothing new to import ({} found)\n", counted(scan.targets.len(), "target"))
         });
     }
     let what = format!("create {}", counted(chosen.len(), "context"));
@@ -283,7 +280,7 @@ fn apply(cx: &Cx, path: &Path, text: String) -> Outcome {
                 match context.result {
                     ImportResult::Created => format!("created context {name}: {bindings}\n"),
                     ImportResult::Extended => format!("added to context {name}: {bindings}\n"),
-                    ImportResult::Unchanged => format!("context {name} binds all of it already\n"),
+                    ImportResult::Unchanged => format!("context {name} already has these bindings\n"),
                 }
             })
             .collect()

@@ -120,10 +120,10 @@ impl Remote<'_> {
         mode: LockMode,
         ttl: Duration,
     ) -> Result<LeaseView, Failure> {
-        let state = &self.cx.state;
-        let holder = holder(state, "lock acquire")?;
-        let on_wait = |other: Option<LockHolder>| note_wait(self.cx, self.server.url(), name, other.as_ref());
-        let lock = self.server.take_lock((name, mode), &holder, ttl, state.lock_timeout()?, &on_wait)?;
+        let Remote { server, cx } = self;
+        let holder = holder(&cx.state, "lock acquire")?;
+        let on_wait = |other: Option<LockHolder>| note_wait(cx, server.url(), name, other.as_ref());
+        let lock = server.take_lock((name, mode), &holder, ttl, cx.state.lock_timeout()?, &on_wait)?;
         Ok(lock.into())
     }
 }

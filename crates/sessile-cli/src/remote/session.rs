@@ -28,15 +28,16 @@ use crate::view::{
 /// on this machine only, and whoever names the session may mean the other.
 pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
     let Some(pending) = cx.state.pending_session()? else { return Ok(()) };
-    let said = cx.state.settings()?.get(KEY)?;
-    // The flag of `run` says where its lock is.
+    let configured = cx.state.settings()?.get(KEY)?;
+    // `--server` of `run` names the service of its lock, not of its session.
     let is_of_lock = |origin: &Origin| origin.name.as_deref() == Some("--server");
-    let Some(url) = said.filter(|found| !is_of_lock(&found.origin)).and_then(|found| text(&found.value))
+    let Some(url) =
+        configured.filter(|found| !is_of_lock(&found.origin)).and_then(|found| text(&found.value))
     else {
         return Ok(());
     };
     let name = pending.name.to_string();
-    let here = "run it in a session of this machine: --set server=";
+    let here = "use a local session: --set server=";
     let found = match ServiceClient::of(cx, &cx.state)? {
         Some(server) => Remote { server, cx }.find(&name, false),
         None => return Ok(()),
@@ -45,9 +46,13 @@ pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
         Err(Failure::Library(Error::Session(SessionError::NotFound(_)))) => return Ok(()),
         Ok(_) => Report::new(
             Code::SessionExists,
-            format!("session {} is a session of {}, which runs no commands", quoted(&name), shown(url)),
+            format!(
+                "session {} exists at {}, and commands run in local sessions only",
+                quoted(&name),
+                shown(url)
+            ),
         ),
-        // Whether the server has one is not known.
+        // A server that does not answer may have the session.
         Err(failure) => match failure.report(cx.state.app()) {
             Some(report) => report,
             None => return Err(failure),

@@ -41,7 +41,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "Have messages {role, content} answered by the upstream model, and append both.",
         )
     },
-    tool("begin_turn", "beginTurn", "Take a session's turn: until it ends nobody else appends."),
+    tool("begin_turn", "beginTurn", "Take a session's turn; others wait until it ends."),
     tool("commit_turn", "commitTurn", "End a turn and append its messages, all or none."),
     tool("renew_turn", "renewTurn", "Extend a turn."),
     tool("abandon_turn", "abandonTurn", "End a turn without a message."),

@@ -160,7 +160,7 @@ pub(super) fn check_clock(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Fails for what [`grant`] would refuse whatever the person says, so that nobody is asked in vain. Returns the context that
+/// Fails for what [`grant`] would refuse in any case, before a person is asked. Returns the context that
 /// the person is to be asked about.
 pub fn check_grant(state: &State, name: &ContextName, time: Duration) -> Result<Context> {
     check_place(state)?;
@@ -189,7 +189,7 @@ pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: 
     give(state, &context, time, Given::Through { client })
 }
 
-/// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain. Returns the
+/// Fails for what [`grant_through`] would refuse in any case, before a person is asked. Returns the
 /// context that the person is to be asked about.
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // What runs in a session could start a server of its own, and answer its question itself. A server that works in a

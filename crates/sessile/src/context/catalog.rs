@@ -222,8 +222,8 @@ impl<'a> Contexts<'a> {
         }
     }
 
-    /// Fails if a flag of this call names a context that does not exist, or a variable does. A call that does the same
-    /// whatever is selected obeys its flags only: a variable may name what it is about to create.
+    /// Fails if a flag or a variable of this call names a context that does not exist. For a call that ignores selections
+    /// only flags count: its variable may name the context that it is about to create.
     pub fn require_named(&self) -> Result<()> {
         let Some((value, origin)) = self.state.call().overrides().explain("context") else { return Ok(()) };
         let name: ContextName = value.as_str().unwrap_or_default().parse()?;

@@ -269,7 +269,7 @@ impl Contexts<'_> {
         authorize_changes(self.state, &[ContextChange::of(existing, Some(after))])
     }
 
-    /// Fails unless this call may delete a context, so that nobody is asked in vain.
+    /// Fails unless this call may delete a context, before a person is asked.
     pub fn check_deletable(&self, existing: &Context) -> Result<()> {
         authorize_changes(self.state, &[ContextChange::of(existing, None)])
     }

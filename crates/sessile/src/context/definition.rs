@@ -290,7 +290,7 @@ impl Reader<'_> {
 
     fn value(&self, key: &str, node: &Node) -> Result<Value> {
         free_value(node)
-            .ok_or_else(|| self.wrong(key, node, "text, a list of texts, a whole number, true or false"))
+            .ok_or_else(|| self.wrong(key, node, "a string, a list of strings, an integer, true or false"))
     }
 
     fn variables(&self, key: &str, node: &Node) -> Result<Vec<(String, Variable)>> {

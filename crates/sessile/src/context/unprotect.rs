@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::call::ConfigSource;
 use crate::context::guard_weakening::{ContextChange, require_authority};
 use crate::context::{Context, ContextLocation, Guard};
-use crate::error::{Error, GuardError, Result};
+use crate::error::{Error, GuardError, Protection, Result};
 use crate::history::Effect;
 use crate::settings::Document;
 use crate::state::State;
@@ -51,12 +51,13 @@ pub(super) fn authorize_unprotecting(state: &State, effects: &[Effect]) -> Resul
         for context in guards.filter(|context| context.guard == Guard::Approval) {
             let change = ContextChange::of(context, Some(Guard::None));
             require_authority(state, &change).map_err(|error| match error {
-                Error::Guard(GuardError::Weakened(context)) => Error::Guard(GuardError::Unprotected {
+                Error::Guard(GuardError::Weakened(context)) => GuardError::Unprotected(Protection {
                     tool: target.tool.clone(),
                     key: target.key.clone(),
                     target: target.name.clone(),
                     context,
-                }),
+                })
+                .into(),
                 error => error,
             })?;
         }

@@ -246,7 +246,7 @@ impl Conversations {
         Err(ConversationError::NotFound { name: conversation.label().to_owned(), near: None }.into())
     }
 
-    /// Forgets them and all that was said; how many there were.
+    /// Deletes them with their messages. Returns the number deleted.
     pub fn forget(&mut self, conversations: &[Conversation]) -> Result<usize> {
         let rows: Vec<ConversationRow> = conversations.iter().map(|one| one.row.clone()).collect();
         self.store.forget_conversations(&self.user, &rows)

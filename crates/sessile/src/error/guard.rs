@@ -24,35 +24,18 @@ pub enum GuardError {
     Weakened(String),
     /// A target would lose its protection.
     #[error(
-        "cannot lift the protection of {tool} {key} {} by context {} without an approval",
-        quoted(target),
-        quoted(context)
+        "cannot lift the protection of {} {} by context {} without an approval",
+        .0.tool,
+        .0.binding(),
+        quoted(&.0.context)
     )]
-    Unprotected {
-        /// The tool.
-        tool: String,
-        /// The key that binds it.
-        key: String,
-        /// The target.
-        target: String,
-        /// The guarded context.
-        context: String,
-    },
+    Unprotected(Protection),
     /// No approval.
     #[error("no approval of context {} is in force", quoted(.0))]
     ApprovalNotFound(String),
     /// The command is a tool whose own selection only guarded contexts bind.
-    #[error("{tool}'s current {key} {} is protected by context {}", quoted(target), quoted(context))]
-    ProtectedTarget {
-        /// The tool.
-        tool: String,
-        /// The key that binds it.
-        key: String,
-        /// The target.
-        target: String,
-        /// The guarded context.
-        context: String,
-    },
+    #[error("{}'s current {} is protected by context {}", .0.tool, .0.binding(), quoted(&.0.context))]
+    ProtectedTarget(Protection),
     /// A context of a project binds a target that only guarded contexts of the user bind.
     #[error(
         "context {}: {key}: {} is protected by context {}",
@@ -78,13 +61,32 @@ pub enum GuardError {
     WrongPin(String),
 }
 
+/// A protected target, and the guarded context that protects it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protection {
+    /// Tool.
+    pub tool: String,
+    /// Key of the binding.
+    pub key: String,
+    /// Name of the target: the value of the binding.
+    pub target: String,
+    /// Guarded context.
+    pub context: String,
+}
+
+impl Protection {
+    fn binding(&self) -> String {
+        format!("{} {}", self.key, quoted(&self.target))
+    }
+}
+
 impl Diagnostic for GuardError {
     fn code(&self) -> Code {
         match self {
             Self::ApprovalNotFound(_) | Self::RequestNotFound(_) => Code::ApprovalNotFound,
             Self::NotExplicit { .. } => Code::GuardExplicit,
-            Self::ApprovalRequired(_) | Self::Weakened(_) | Self::Unprotected { .. } => Code::GuardApproval,
-            Self::ProtectedTarget { .. } | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
+            Self::ApprovalRequired(_) | Self::Weakened(_) | Self::Unprotected(_) => Code::GuardApproval,
+            Self::ProtectedTarget(_) | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
             Self::WrongPin(_) => Code::WrongPin,
         }
     }
@@ -103,11 +105,11 @@ impl Diagnostic for GuardError {
                  {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
-            Self::Weakened(context) | Self::Unprotected { context, .. } => format!(
+            Self::Weakened(context) | Self::Unprotected(Protection { context, .. }) => format!(
                 "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
-            Self::ProtectedTarget { context, .. } => format!(
+            Self::ProtectedTarget(Protection { context, .. }) => format!(
                 "pass --context NAME for another target; or pass --context {0}, after \
                  `{name} context approve {0}` if its guard is approval",
                 shell_quoted(context)
@@ -122,7 +124,9 @@ impl Diagnostic for GuardError {
     fn fix_command(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
-            Self::ApprovalRequired(context) | Self::Weakened(context) | Self::Unprotected { context, .. } => {
+            Self::ApprovalRequired(context)
+            | Self::Weakened(context)
+            | Self::Unprotected(Protection { context, .. }) => {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
             _ => return None,
@@ -134,8 +138,8 @@ impl Diagnostic for GuardError {
             Self::NotExplicit { name, .. }
             | Self::ApprovalRequired(name)
             | Self::Weakened(name)
-            | Self::Unprotected { context: name, .. }
-            | Self::ProtectedTarget { context: name, .. }
+            | Self::Unprotected(Protection { context: name, .. })
+            | Self::ProtectedTarget(Protection { context: name, .. })
             | Self::ProtectedBinding { context: name, .. } => {
                 ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }
             }

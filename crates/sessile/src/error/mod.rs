@@ -31,7 +31,7 @@ pub use credential_consumer::CredentialConsumer;
 pub use diagnostic::{Diagnostic, ErrorDetails};
 pub use expired_credential::ExpiredCredential;
 pub use file::{FileError, FileLockHolder, io_reason};
-pub use guard::GuardError;
+pub use guard::{GuardError, Protection};
 pub use history::HistoryError;
 pub use library::{Error, Result};
 pub use location::FileLocation;

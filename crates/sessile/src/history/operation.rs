@@ -31,19 +31,19 @@ pub(crate) fn recorded_text(store: &Store, user: &str, path: &Path) -> Result<Op
 /// One change of state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operation {
-    /// Number.
+    /// Number, by which `undo` names it.
     pub id: i64,
-    /// Time.
+    /// Time, as RFC 3339.
     pub at: String,
-    /// User.
+    /// Account that made the change.
     pub user: String,
-    /// Session.
+    /// Id of the session in which it was made.
     pub session: Option<String>,
-    /// On which terminal.
+    /// Device of the terminal on which it was made.
     pub terminal: Option<String>,
-    /// By which command.
+    /// Command that made it, such as `context create`.
     pub command: String,
-    /// Subject.
+    /// Name of what was changed.
     pub subject: String,
     /// `done`; `intent` while it is being made; `unknown` if its process died and nothing of it was recorded; `restored` if
     /// it was done and came with a backup.

@@ -65,7 +65,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     if let Some(path) = effects.iter().find_map(|effect| effect.file_of_missing_project(state)) {
-        let reason = format!("the project of {} does not exist any more", shown(path.display()));
+        let reason = format!("the project of {} no longer exists", shown(path.display()));
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     let subject = format!("{} {}", target.command, target.subject);

@@ -43,7 +43,7 @@ const ENVIRONMENTS: &[&[&str]] = &[
     &["dev", "develop", "development", "nonprod", "nonproduction"],
     &["test", "testing", "tst", "qa", "uat"],
     &["sandbox", "sbx"],
-    &["local", "localhost", "kind", "minikube", "docker"],
+    &["local", "localhost"],
 ];
 
 /// The name that tools give to what they use without a selection.
@@ -93,7 +93,7 @@ fn of_environment(environment: usize, targets: &[Named<'_>]) -> Vec<ProposedCont
         let targets = single.iter().map(|named| named.target.clone()).collect();
         return vec![ProposedContext { name: name.to_owned(), guard, targets }];
     }
-    // Targets of tools that have several are told apart by their other words.
+    // Targets of tools that have several are distinguished by their other words.
     let mut groups: BTreeMap<String, Vec<FoundTarget>> = BTreeMap::new();
     for named in several.into_iter().flatten() {
         groups.entry(named.rest.join("-")).or_default().push(named.target.clone());
@@ -211,13 +211,13 @@ mod tests {
             target("kube", "prod-eu"),
             target("kube", "prod-us"),
             target("aws", "prod"),
-            target("gcloud", "prod-us-main"),
+            target("cloud", "prod-us-main"),
         ];
         assert_eq!(
             shown(&propose(&found)),
             [
                 "production-eu: kube=prod-eu aws=prod",
-                "production-us: kube=prod-us aws=prod gcloud=prod-us-main"
+                "production-us: kube=prod-us aws=prod cloud=prod-us-main"
             ]
         );
     }

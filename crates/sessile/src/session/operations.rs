@@ -22,15 +22,15 @@ pub const SETTINGS: &[Definition] = &[
     Definition::new(
         "session.idle",
         SettingKind::Duration,
-        "How long a session may lie idle before it expires.",
+        "How long a session may be idle before it expires.",
     )
     .with_default("2h"),
-    Definition::new("session.max", SettingKind::Duration, "How long a session lives at most.")
+    Definition::new("session.max", SettingKind::Duration, "Maximum lifetime of a session.")
         .with_default("8h"),
     Definition::new(
         "session.max-action",
         SettingKind::Choice(MaxAction::WORDS),
-        "What happens to commands that run when their session reaches its maximum lifetime.",
+        "What happens to running commands when their session reaches its maximum lifetime.",
     )
     .with_default("end"),
 ];

@@ -190,7 +190,7 @@ impl Room {
             }
             if check_private(&self.dir, &found).is_err() {
                 let is_open = found.mode() & 0o022 != 0;
-                let reason = if is_open { "others can write in it" } else { "it belongs to someone else" };
+                let reason = if is_open { "other users can write in it" } else { "another user owns it" };
                 return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
             }
         }

@@ -225,7 +225,7 @@ impl Store {
         })
     }
 
-    /// Forgets conversations and all that was said in them; how many there were.
+    /// Deletes conversations with their messages. Returns the number deleted.
     pub(crate) fn forget_conversations(&mut self, user: &str, rows: &[ConversationRow]) -> Result<usize> {
         self.write(|connection| {
             let mut forgotten = 0;

@@ -12,13 +12,13 @@ pub struct OperationRow {
     pub id: i64,
     /// Time, in milliseconds.
     pub at_ms: i64,
-    /// User.
+    /// Account.
     pub user: String,
-    /// Session.
+    /// Id of the session.
     pub session: Option<String>,
-    /// On which terminal.
+    /// Key of the terminal: its device and the process that leads it.
     pub terminal: Option<String>,
-    /// By which command.
+    /// Command.
     pub command: String,
     /// Subject.
     pub subject: String,

@@ -122,17 +122,7 @@ impl Store {
         mut is_wanted: impl FnMut(&TicketRow) -> bool,
     ) -> Result<Option<TicketRow>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC"
-            ))?;
-            let mut rows = statement.query((resource, token))?;
-            while let Some(found) = rows.next()? {
-                let ticket = row(found)?;
-                if is_wanted(&ticket) {
-                    return Ok(Some(ticket));
-                }
-            }
-            Ok(None)
+            find_before(connection, resource, token, |ticket| is_wanted(&ticket).then_some(ticket))
         })
     }
 
@@ -147,19 +137,15 @@ impl Store {
     ) -> Result<TurnInLine> {
         self.write(|connection| {
             let mut removed = Vec::new();
-            {
-                let mut statement = connection.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC"
-                ))?;
-                let mut rows = statement.query((resource, token))?;
-                while let Some(found) = rows.next()? {
-                    let ticket = row(found)?;
-                    match passed(&ticket) {
-                        None => return Ok(TurnInLine::Blocked),
-                        Some(true) => removed.push(ticket.token),
-                        Some(false) => {}
-                    }
+            let blocked = find_before(connection, resource, token, |ticket| match passed(&ticket) {
+                None => Some(TurnInLine::Blocked),
+                Some(is_removed) => {
+                    removed.extend(is_removed.then_some(ticket.token));
+                    None
                 }
+            })?;
+            if let Some(blocked) = blocked {
+                return Ok(blocked);
             }
             let held = connection
                 // A ticket that is held already keeps the time of its acquisition.
@@ -245,4 +231,23 @@ impl Store {
             Ok(connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])? == 1)
         })
     }
+}
+
+/// The first result of `find` over the tickets before another, the newest first.
+fn find_before<T>(
+    connection: &Connection,
+    resource: &str,
+    token: i64,
+    mut find: impl FnMut(TicketRow) -> Option<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC"
+    ))?;
+    let mut rows = statement.query((resource, token))?;
+    while let Some(found) = rows.next()? {
+        if let Some(result) = find(row(found)?) {
+            return Ok(Some(result));
+        }
+    }
+    Ok(None)
 }

@@ -53,8 +53,8 @@ pub(super) fn binding_values(
             let known: Vec<&str> = profile.bind.iter().map(|(key, _)| key.as_str()).collect();
             return Err(invalid(match nearest(key, known.iter().copied()) {
                 _ if known.is_empty() => "this tool cannot be bound".to_owned(),
-                Some(near) => format!("there is no such key; did you mean {near:?}?"),
-                None => format!("there is no such key; there are {}", known.join(", ")),
+                Some(near) => format!("unknown key; did you mean {near:?}?"),
+                None => format!("unknown key; the keys are {}", known.join(", ")),
             }));
         };
         let text = match (value, binding.flag) {
@@ -64,18 +64,18 @@ pub(super) fn binding_values(
             // The first target of a list is the selected one.
             (Value::Array(names), false) if has_targets(profile, key) => match first_target(names) {
                 Some(name) => name.to_owned(),
-                None => return Err(invalid("must be a list of names that are not empty".to_owned())),
+                None => return Err(invalid("must be a list of names, none empty".to_owned())),
             },
             (Value::Array(_), false) => return Err(invalid("takes one value, not a list".to_owned())),
-            (_, true) => return Err(invalid("it must be true or false".to_owned())),
-            (_, false) => return Err(invalid("it must be text that is not empty".to_owned())),
+            (_, true) => return Err(invalid("must be true or false".to_owned())),
+            (_, false) => return Err(invalid("must be a non-empty string".to_owned())),
         };
         said.insert(key.clone(), text);
     }
     for (key, _) in bindings {
         let needs = profile.binding(key).map(|binding| binding.needs.as_slice()).unwrap_or_default();
         if let Some(missing) = needs.iter().find(|needed| !said.contains_key(*needed)) {
-            return Err((key.clone(), format!("it needs {missing} beside it")));
+            return Err((key.clone(), format!("needs {missing} too")));
         }
     }
     for (key, binding) in &profile.bind {

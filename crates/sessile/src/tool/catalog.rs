@@ -126,14 +126,14 @@ pub fn unknown_bindings(all: &[(Profile, Source)], context: &Context) -> Vec<Str
         let Some((profile, _)) = all.iter().find(|(profile, _)| profile.name == *tool) else {
             let near = nearest(tool, all.iter().map(|(profile, _)| profile.name.as_str()));
             let near = near.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
-            unknown.push(format!("there is no tool {}{near}", quoted(tool)));
+            unknown.push(format!("unknown tool {}{near}", quoted(tool)));
             continue;
         };
         for (key, _) in bindings.iter().filter(|(key, _)| profile.binding(key).is_none()) {
             let known: Vec<&str> = profile.bind.iter().map(|(key, _)| key.as_str()).collect();
             unknown.push(match known.is_empty() {
                 true => format!("tools.{tool}.{key}: this tool cannot be bound"),
-                false => format!("tools.{tool}.{key}: there is no such key; there are {}", known.join(", ")),
+                false => format!("tools.{tool}.{key}: unknown key; the keys are {}", known.join(", ")),
             });
         }
     }

@@ -206,7 +206,7 @@ fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
     let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
     let reason = match () {
         () if !found.is_dir() => "it is not a directory",
-        () if found.uid() != uid => "it belongs to someone else",
+        () if found.uid() != uid => "another user owns it",
         () => return Ok(found),
     };
     Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason }.into())

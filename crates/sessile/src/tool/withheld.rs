@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::error::{GuardError, Result};
+use crate::error::{GuardError, Protection, Result};
 use crate::files::Locker;
 use crate::session::Session;
 use crate::state::State;
@@ -156,12 +156,12 @@ impl Withheld {
         for selection in self.selections(&own) {
             let ProtectedSelection { tool, target, name } = selection;
             if program.is_some_and(|program| tool.programs.iter().any(|one| one == program)) {
-                return Err(GuardError::ProtectedTarget {
+                return Err(GuardError::ProtectedTarget(Protection {
                     tool: tool.tool.clone(),
                     key: target.key.clone(),
                     target: name.to_owned(),
                     context: target.context.clone(),
-                }
+                })
                 .into());
             }
             if is_new {

@@ -188,7 +188,7 @@ impl Credential {
         Credential { about, secrets: Secrets { main: secret, ..Secrets::default() } }
     }
 
-    /// The account of it: as it was said, else as its kind or its token names one.
+    /// Account: the one given, else the one that its kind or its token names.
     pub fn account(&self) -> Option<String> {
         let named = match &self.about.kind {
             CredentialKind::Basic { username } => Some(username.clone()),

@@ -3,6 +3,7 @@
 use sessile::text::shown;
 
 use crate::cli::Cx;
+use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
@@ -11,19 +12,12 @@ use crate::output::Table;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile agent list" "sessile agent list --output json"))]
 pub struct Args {
-    /// Show at most this many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
-
-    /// Go on after this one, the last name of the page before
-    #[arg(long, value_name = "NAME")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: Page,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let all = cx.state.agents()?;
-    let after = |name: Option<&str>| args.cursor.as_deref().is_none_or(|cursor| name > Some(cursor));
-    let found: Vec<_> = all.iter().filter(|one| after(one.name.as_deref())).take(args.limit).collect();
+    let found = args.page.of(cx.state.agents()?, |agent| agent.name.clone().unwrap_or_default());
     cx.out.list(&found, || {
         if found.is_empty() {
             return "no agent has a name\n".to_owned();

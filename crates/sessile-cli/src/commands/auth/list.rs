@@ -4,6 +4,7 @@ use sessile::text::shown;
 
 use super::{CredentialView, end_of};
 use crate::cli::Cx;
+use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
@@ -17,25 +18,15 @@ pub struct Args {
     #[arg(long)]
     expired: bool,
 
-    /// Show at most this many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
-
-    /// Go on after this one, the last name of the page before
-    #[arg(long, value_name = "NAME")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: Page,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let now = cx.state.world().now();
     let all = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.list())?;
-    let shown_ones: Vec<_> = all
-        .iter()
-        .map(|one| &one.about)
-        .filter(|about| args.cursor.as_deref().is_none_or(|cursor| about.name.as_str() > cursor))
-        .filter(|about| !args.expired || !about.is_valid(now))
-        .take(args.limit)
-        .collect();
+    let wanted = all.iter().map(|one| &one.about).filter(|about| !args.expired || !about.is_valid(now));
+    let shown_ones = args.page.of(wanted.collect(), |about| about.name.to_string());
     let views: Vec<CredentialView<'_>> =
         shown_ones.iter().map(|about| CredentialView::new(&cx.state, about)).collect();
     cx.out.list(&views, || {

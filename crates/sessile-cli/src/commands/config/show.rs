@@ -95,7 +95,7 @@ fn row(table: &mut Table, source: bool, key: &str, candidate: &Candidate, tone: 
     let mut value = shown(candidate.value.to_string());
     let note = match candidate.ignored {
         Some(IgnoreReason::Untrusted) => " (ignored: not trusted)",
-        Some(IgnoreReason::NotHere) => " (ignored: cannot be said here)",
+        Some(IgnoreReason::NotHere) => " (ignored: not a setting for this file)",
         None if key.is_empty() => " (shadowed)",
         None => "",
     };

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !chosen.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("forget {} conversation(s) and all that was said", chosen.len()),
+            &format!("forget {} conversation(s) and their messages", chosen.len()),
         )?;
     }
     let forgotten = all.forget(&chosen)?;

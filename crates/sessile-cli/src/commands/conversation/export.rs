@@ -7,7 +7,7 @@ use crate::help::examples;
 use crate::output::json_text;
 use crate::remote::ServerArgs;
 
-/// Print a conversation as JSON, with all that was said
+/// Print a conversation and its messages as JSON
 ///
 /// With --server, or the setting server, it is that of a session of the service, which is named instead.
 #[derive(Debug, clap::Args)]

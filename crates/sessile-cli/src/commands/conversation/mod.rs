@@ -14,7 +14,7 @@ use crate::remote::ServerArgs;
 
 /// Look at, name and forget conversations with agents
 ///
-/// A session remembers each conversation with an agent: the agent's ids of it, and all that was said. `message send`
+/// A session remembers each conversation with an agent: the agent's ids and the messages. `message send`
 /// goes on with the one that was used last.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
@@ -31,7 +31,7 @@ pub enum Command {
     Rename(Lazy<rename::Args>),
     /// Forget conversations
     Clear(Lazy<clear::Args>),
-    /// Print a conversation as JSON, with all that was said
+    /// Print a conversation and its messages as JSON
     Export(Lazy<export::Args>),
 }
 

@@ -75,11 +75,28 @@ impl Command {
     }
 }
 
-/// Fencing token of a flag, else that of the variable in which a command finds its own.
-fn token(cx: &Cx, given: Option<i64>) -> Result<i64, Failure> {
-    if let Some(token) = given {
-        return Ok(token);
+/// A lock that the caller holds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeldLockArgs {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
+    #[arg(long, value_name = "N")]
+    token: Option<i64>,
+}
+
+impl HeldLockArgs {
+    /// Name and fencing token.
+    fn resolve(&self, cx: &Cx) -> Result<(LockName, i64), Failure> {
+        let name = self.name.parse()?;
+        Ok((name, self.token.map_or_else(|| token_of_environment(cx), Ok)?))
     }
+}
+
+/// Fencing token of the variable in which a command finds its own.
+fn token_of_environment(cx: &Cx) -> Result<i64, Failure> {
     let Some(value) = cx.state.world().variable(run::TOKEN_VARIABLE) else {
         let what = format!("--token N is required: {} is not set", run::TOKEN_VARIABLE);
         return Err(UsageError::Arguments(what).into());

@@ -1,9 +1,8 @@
 //! `sessile lock release`.
 
 use serde_json::json;
-use sessile::lock::LockName;
 
-use super::{note_server, token};
+use super::{HeldLockArgs, note_server};
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -14,21 +13,15 @@ use crate::remote::ServerArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile lock release deploy --token 17"))]
 pub struct Args {
-    /// The lock
-    #[arg(value_name = "LOCK")]
-    name: String,
-
-    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
-    #[arg(long, value_name = "N")]
-    token: Option<i64>,
+    #[command(flatten)]
+    held: HeldLockArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let name: LockName = args.name.parse()?;
-    let token = token(cx, args.token)?;
+    let (name, token) = args.held.resolve(cx)?;
     let backend = StateBackend::resolve(cx)?;
     backend.release_lock(&name, token)?;
     cx.changed(json!({ "name": name, "token": token }), || format!("lock {name} is free\n"))?;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use sessile::args::parse_duration;
-use sessile::lock::LockName;
 
-use super::{note_server, token};
+use super::{HeldLockArgs, note_server};
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -16,13 +15,8 @@ use crate::remote::ServerArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile lock renew deploy --token 17 --ttl 10m"))]
 pub struct Args {
-    /// The lock
-    #[arg(value_name = "LOCK")]
-    name: String,
-
-    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
-    #[arg(long, value_name = "N")]
-    token: Option<i64>,
+    #[command(flatten)]
+    held: HeldLockArgs,
 
     /// How long it is held from now on
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
@@ -33,8 +27,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let name: LockName = args.name.parse()?;
-    let token = token(cx, args.token)?;
+    let (name, token) = args.held.resolve(cx)?;
     let backend = StateBackend::resolve(cx)?;
     let lease = backend.renew_lock(&name, token, args.ttl)?;
     let until = lease.expires_at.as_deref().unwrap_or("it is released");

@@ -18,7 +18,7 @@ use crate::remote::ServerArgs;
 /// Talk to agents that speak A2A
 ///
 /// In a session a conversation goes on where it stopped, across processes and crashes: the session remembers the agent's
-/// ids and all that was said. On a terminal without a session the first message starts one. With neither, nothing is
+/// ids and the messages. On a terminal without a session the first message starts one. With neither, nothing is
 /// remembered, and --context-id says which conversation goes on.
 ///
 /// With --server, or the setting server, the text goes to a session of that service, which replies itself: no agent is

@@ -115,7 +115,7 @@ fn plan_can_be_edited_before_it_is_applied() {
     assert!(home.path(".config/sessile/contexts/test.toml").exists());
     assert!(!home.path(".config/sessile/contexts/staging.toml").exists());
     let again = home.call(&["import", "apply", "plan.toml"]).ok().stdout();
-    assert!(again.contains("context \"test\" binds all of it already"), "{again}");
+    assert!(again.contains("context \"test\" already has these bindings"), "{again}");
 }
 
 #[test]
@@ -149,7 +149,10 @@ fn context_that_is_missing_but_has_targets_is_offered() {
     let error = done.json_error();
     assert_eq!(error["code"], "CONTEXT_NOT_FOUND");
     assert_eq!(error["fix_command"], "sessile import --only staging");
-    assert!(error["hint"].as_str().unwrap().starts_with("aws and kubectl have a target for it"), "{error}");
+    assert!(
+        error["hint"].as_str().unwrap().starts_with("aws and kubectl have a target of that name"),
+        "{error}"
+    );
     let done = home.call(&["context", "show", "nosuch", "-ojson"]).run().exit(5);
     assert_eq!(done.json_error()["fix_command"], serde_json::Value::Null);
 }

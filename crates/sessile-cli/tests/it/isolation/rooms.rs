@@ -152,7 +152,7 @@ mod the_room {
             std::fs::set_permissions(room(&home, "s1"), PermissionsExt::from_mode(0o777)).unwrap();
             let error = run(&home, &["--session", "s1", "-ojson"], &["true"]).run().exit(125).json_error();
             assert_eq!(error["code"], "ROOM_UNSAFE");
-            assert!(error["message"].as_str().unwrap().contains("others can write in it"), "{error}");
+            assert!(error["message"].as_str().unwrap().contains("other users can write in it"), "{error}");
         }
     }
 

@@ -121,7 +121,7 @@ fn a_context_cannot_select_a_context() {
     --- stdout
     KEY      VALUE  ORIGIN
     context  a      flag --context
-             b      context a ~/.config/sessile/contexts/a.toml:2 (ignored: cannot be said here)
+             b      context a ~/.config/sessile/contexts/a.toml:2 (ignored: not a setting for this file)
     --- stderr
     ");
 }
@@ -145,9 +145,9 @@ fn the_list_shows_every_setting_with_its_kind() {
     output               choice    text     How results are printed.
     passthrough          list      -        Variables that a command keeps although they override its context.
     server               url       -        The URL of the session service to work against.
-    session.idle         duration  2h       How long a session may lie idle before it expires.
-    session.max          duration  8h       How long a session lives at most.
-    session.max-action   choice    end      What happens to commands that run when their session reaches its maximum lifetime.
+    session.idle         duration  2h       How long a session may be idle before it expires.
+    session.max          duration  8h       Maximum lifetime of a session.
+    session.max-action   choice    end      What happens to running commands when their session reaches its maximum lifetime.
     token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.
     tools.*.strict       bool      -        Whether a session's copies of a bound tool's files hold only the bound targets; else as the context says.
     tools.also           list      -        Isolate these tools too, which are shared unless asked for.

@@ -293,10 +293,10 @@ fn reply_obeys_the_busy_policy() {
 #[test]
 fn turn_is_renewed_while_the_upstream_works() {
     let scripted = Scripted::start();
-    scripted.mood(Mood { think: Duration::from_millis(1200), ..Mood::default() });
+    scripted.mood(Mood { think: Duration::from_secs(4), ..Mood::default() });
     let upstream = Upstream::new(&scripted.url(), "m", None, Duration::from_secs(20)).unwrap();
     let mut options = Options { upstream: Some(upstream), ..Options::default() };
-    options.limits.ttl_ms = 400;
+    options.limits.ttl_ms = 1_500;
     let server = started(options);
     let ann = server.user("ann");
     let session = ann.session();
