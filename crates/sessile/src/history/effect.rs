@@ -174,6 +174,7 @@ impl Effect {
 
     /// Whether it makes content trusted.
     pub(super) fn grants_trust(&self) -> bool {
+        // Withdrawing trust is always allowed, so only added fingerprints count.
         matches!(self, Effect::Trust { before, after, .. } if after.iter().any(|new| !before.contains(new)))
     }
 
@@ -240,6 +241,7 @@ impl Effect {
         Ok(match self {
             Effect::Setting { path, key, before, after, .. } => {
                 let now = value_in_file(state, path, &key.parse()?)?;
+                // Compared as JSON, the form in which the history stores values.
                 json_of(now.as_ref()) == *side.of(before, after)
             }
             Effect::Text { path, before, after, .. } => state.read(path)? == *side.of(before, after),
@@ -265,12 +267,14 @@ impl Effect {
                     .map(|store| store.session(&state.account(), session))
                     .transpose()?
                     .flatten();
+                // A session that is gone is on neither side.
                 row.is_some_and(|row| row.name == *side.of(before, after))
             }
             Effect::Trust { path, before, after } => {
                 let now = state.fresh_store()?.map(|store| store.trusted_contents(path)).transpose()?;
                 now.unwrap_or_default() == *side.of(before, after)
             }
+            // An event has no sides, and must not keep an operation from being settled.
             Effect::Event { .. } => true,
         })
     }
@@ -315,6 +319,7 @@ impl Effect {
                     return Err(changed());
                 }
                 let revision = now.map_or(0, |now| now.revision);
+                // By revision: the value may change and change back between the read and the write.
                 sessions.change_entry(&session, *entry, key, to.as_ref(), Some(revision)).map(drop)
             }
             Effect::SessionName { session, before, after } => {
@@ -323,6 +328,7 @@ impl Effect {
                 if session.name != *side.other().of(before, after) {
                     return Err(changed());
                 }
+                // Parsed again: a restored history can hold any text as a name.
                 let name = side.of(before, after).as_deref().map(str::parse).transpose()?;
                 sessions.rename(&session, name.as_ref()).map(drop)
             }
@@ -364,6 +370,7 @@ pub(super) fn encode(effects: &[Effect]) -> String {
 pub(super) fn decode(text: &str) -> Vec<Effect> {
     let stored: Vec<Json> = crate::json::from_str(text).unwrap_or_default();
     let effects: Option<Vec<Effect>> = stored.into_iter().map(unmarked).collect();
+    // None at all: half of an operation's effects must not be undone.
     effects.unwrap_or_default()
 }
 
@@ -388,6 +395,7 @@ pub(super) fn marked(effect: &Effect) -> Json {
 }
 
 fn unmarked(stored: Json) -> Option<Effect> {
+    // Read before the conversion, which turns a null and a missing value both into `None`.
     let is_null = [BEFORE_IS_NULL, AFTER_IS_NULL].map(|mark| stored[mark] == Json::Bool(true));
     let mut effect: Effect = serde_json::from_value(stored).ok()?;
     if let Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } = &mut effect {

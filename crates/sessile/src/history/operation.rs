@@ -14,7 +14,9 @@ use crate::terminal::Terminal;
 
 /// The text that a file had after the last operation on it; none if nothing is recorded, or if that removed the file.
 pub(crate) fn recorded_text(store: &Store, user: &str, path: &Path) -> Result<Option<String>> {
+    // The path may also occur in the text of other effects, so the first hit is not always the file's.
     const LOOK_BACK: i64 = 20;
+    // Quoted as JSON, so that a path is not found within a longer one.
     let needle = serde_json::Value::from(path.to_string_lossy()).to_string();
     for effects in store.effects_holding(user, &needle, LOOK_BACK)? {
         let last = decode(&effects).into_iter().rev().find_map(|effect| match effect {
@@ -81,6 +83,7 @@ impl From<OperationRow> for Operation {
             undoes: row.undoes,
             undone_by: row.undone_by,
             undoable: !effects.is_empty()
+                // An event within several effects would make the undo a partial one.
                 && !effects.iter().any(|effect| matches!(effect, Effect::Event { .. })),
             effects,
         }

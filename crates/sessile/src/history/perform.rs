@@ -35,6 +35,7 @@ pub(super) fn perform_undoing(
         recorded(command).is_none_or(|known| matches!(known.undo, Undo::Yes(_))),
         "{command} is in the table as one that cannot be undone"
     );
+    // Before the intent is stored: a refused change leaves nothing in the history.
     let removed = authorize(state, effects)?;
     let mut effects = effects.to_vec();
     // An undo brings back what its operation replaced, and that was looked at then.
@@ -50,13 +51,17 @@ pub(super) fn perform_undoing(
     let mut store = state.store_for_writing()?;
     let id = store.add_operation(&row(state, command, subject, effects, "intent", undoes))?;
     // One effect is whole or absent by itself; of several, a reader must not see some.
+    // After the row and before the first effect: a marker without its row settles nothing.
     let mark = if effects.len() > 1 { Some(Mark::set(state, id)?) } else { None };
     for (index, effect) in effects.iter().enumerate() {
         if let Err(error) = effect.bring_to(state, Side::After, rule) {
+            // Backwards, so that each effect finds the state that it left behind.
             for made in effects[..index].iter().rev() {
                 made.bring_to(state, Side::Before, TrustRule::Keep)?;
             }
             store.void_operation(id)?;
+            // The marker goes after the row: a crash in between costs the next call a look, and hides no
+            // half-made change.
             drop(mark);
             return Err(error);
         }
@@ -81,6 +86,7 @@ fn mark_untrusted(state: &State, effects: &mut [Effect]) -> Result<()> {
             _ => false,
         };
         if is_marked {
+            // A rename is a removed and a new file; the new one has the content of the untrusted one.
             moves_untrusted |= matches!(effect, Effect::Text { .. });
             effect.mark_untrusted();
         }
@@ -93,6 +99,7 @@ fn mark_untrusted(state: &State, effects: &mut [Effect]) -> Result<()> {
 }
 
 /// Attempts of a change that other processes overtake.
+// A bound: a file that something rewrites all the time becomes an error, not a hang.
 const TRIES: usize = 50;
 
 /// Retries a change while other processes overtake it.
@@ -146,6 +153,7 @@ pub(crate) fn row(
         subject: subject.to_owned(),
         effects: encode(&kept),
         state: outcome.to_owned(),
+        // Pid, start time and boot id: a reused pid does not keep the intent of a dead process open.
         process: serde_json::to_string(&ProcessId::own()).unwrap_or_default(),
         undoes,
         undone_by: None,
@@ -155,6 +163,7 @@ pub(crate) fn row(
 /// Settles the intents of dead processes: complete changes are confirmed, partial ones are rolled back.
 /// Every change calls it before it reads the current state.
 pub fn settle(state: &State) -> Result<()> {
+    // A read without a lock: almost always nothing is open.
     let open = state.fresh_store()?.map(|store| store.open_operations()).transpose()?.unwrap_or_default();
     let is_dead = |operation: &OperationRow| {
         let process: Option<ProcessId> = serde_json::from_str(&operation.process).unwrap_or_default();
@@ -186,6 +195,7 @@ pub fn settle(state: &State) -> Result<()> {
         } else if seen.iter().all(|made| *made) {
             Some("done")
         } else {
+            // In the reverse order of the change.
             let made = effects.iter().zip(seen).rev().filter(|(effect, made)| *made && !is_event(effect));
             let take_back = |effect: &Effect| match effect.file_of_missing_project(state) {
                 Some(path) => Err(FileError::NotFound(path.to_owned()).into()),
@@ -209,6 +219,7 @@ pub fn settle(state: &State) -> Result<()> {
 /// state has read until then may be that half, and it has to be opened again.
 pub fn settle_if_marked(state: &State) -> Result<bool> {
     let Ok(dir) = Mark::dir(state) else { return Ok(false) };
+    // One entry is enough; the rest costs nothing on the path of every command.
     let marked = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     if marked {
         settle(state)?;
@@ -287,6 +298,7 @@ pub(crate) fn entry_hides(key: &str, value: &serde_json::Value) -> bool {
 fn json_hides(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Object(members) => {
+            // A null under such a name hides nothing.
             members.iter().any(|(name, value)| !value.is_null() && is_secret_name(name) || json_hides(value))
         }
         serde_json::Value::Array(values) => values.iter().any(json_hides),

@@ -15,6 +15,7 @@ use crate::state::State;
 /// file.
 pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
     if let ConfigSource::File(file) = state.source() {
+        // The file may have been named by another path or a link when the change was recorded.
         let is_same = || Some(path.canonicalize().ok()? == file.canonicalize().ok()?);
         return path == file || is_same().unwrap_or(false);
     }
@@ -35,6 +36,7 @@ pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
 /// Whether a file is in the state directory of a project that does not exist, or that is another user's. A restored history
 /// can name any directory, and would make a project of it.
 pub(crate) fn is_in_missing_project(state: &State, path: &Path) -> bool {
+    // With `--config` no project counts, and `is_managed` has accepted the file itself only.
     if matches!(state.source(), ConfigSource::File(_)) {
         return false;
     }
@@ -64,6 +66,7 @@ pub(crate) fn replace_setting(
             Some(value) => Some(edit::set(path, document.text(), key, value)?),
             None => edit::unset(path, document.text(), key)?,
         };
+        // Unsetting a missing key changes nothing, and must not remove the file.
         Ok(changed.or_else(|| text.map(str::to_owned)))
     })
 }
@@ -109,14 +112,17 @@ fn rewrite(
     if let Some(project) = &project
         && path == project.local_settings()
     {
+        // Before the file exists, so that it is never seen by git in between.
         project.ignore_local_settings(&locker)?;
     }
     let (dir, name) = match &project {
         Some(project) => project.lock_file(&locker, path)?,
         None => LockedDir::of_file(&locker, path, 0o700)?,
     };
+    // Read under the lock: the comparison and the write are one step for other processes.
     let old = dir.read(&name)?;
     let new = change(old.as_deref())?;
+    // An unchanged file keeps its time stamp, which the plans of rooms depend on.
     if new == old {
         return Ok(());
     }
@@ -133,6 +139,7 @@ fn rewrite(
     }
     let (key, fingerprint) = (trust::key(state.app(), path), trust::fingerprint(&text));
     let mut store = state.store_for_writing()?;
+    // Before the write: a crash leaves old or new content, and both are trusted.
     store.trust_also(&key, &fingerprint, state.now_ms())?;
     dir.replace(&name, &text, mode)?;
     // If this fails, what the file said before stays trusted: its user trusted that too.
@@ -144,6 +151,7 @@ fn rewrite(
 /// trust.
 fn is_covered(state: &State, path: &Path, text: String) -> Result<bool> {
     let document = Rc::new(Document::parse(path, text)?);
+    // A context asks for trust whatever it contains; settings only where they select or name something.
     let is_settings = path.parent().is_some_and(|dir| dir.file_name().is_some_and(|name| name != "contexts"));
     Ok((is_settings && !state.asks_for_trust(&document)) || state.is_trusted(&document)?)
 }
@@ -177,6 +185,7 @@ fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Opti
 
 /// Replaces the text of a file that is unchanged since it was read, and records that.
 pub fn change_text(state: &State, command: &str, path: &Path, old: Option<&str>, new: &str) -> Result<()> {
+    // A half-done operation on this file must be settled before it is changed again.
     settle(state)?;
     let effect = Effect::Text {
         path: path.to_owned(),

@@ -16,6 +16,7 @@ const LOOK_BACK: usize = 200;
 /// Undoes an operation: the one with this number, else the last one of this session or terminal. Returns what was
 /// undone and the number of the operation that did it.
 pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
+    // The operation to undo may be one that a killed process left half-done.
     settle(state)?;
     let target = match id {
         Some(id) => operation::find(state, id)?,
@@ -30,6 +31,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
     }
     refuse_what_the_session_may_not(state, &target)?;
     require_terminal(state, &target)?;
+    // Redoing is undoing the undo, so the chain of undos decides.
     if !in_effect(state, &target)? {
         let by = target.undone_by.unwrap_or_default();
         return Err(HistoryError::UndoRefused {
@@ -49,6 +51,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
         }
     }
+    // In the reverse order, as later effects may depend on earlier ones.
     let mut effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
     if target.is_restored() {
         if effects.iter().any(Effect::grants_trust) {

@@ -56,6 +56,7 @@ impl LockHolder {
     pub(super) fn is_stopped(&self) -> bool {
         self.process
             .as_ref()
+            // The pid alone may belong to another process by now, which happens to be stopped.
             .is_some_and(|process| crate::process::is_stopped(process.pid) && process.is_alive())
     }
 }
@@ -87,6 +88,7 @@ impl StoredHolder {
             purpose: String::new(),
         };
         serde_json::from_str(text)
+            // An unreadable holder still excludes others: exclusive is the safe reading.
             .unwrap_or_else(|_| StoredHolder { holder: nobody(), mode: LockMode::Exclusive })
     }
 

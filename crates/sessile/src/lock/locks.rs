@@ -118,8 +118,10 @@ impl Locks {
     /// Begins the time of a lease anew.
     pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockLease> {
         check_time(time)?;
+        // A ticket of a running command is backed by the kernel; a lease would outlive the command.
         self.owned(name, token)?;
         let end = self.queue.lease_end(time);
+        // The time of acquisition is kept by the statement, so the 0 is never stored.
         if !self.store.hold_ticket(token, 0, Some(&end))? {
             return Err(LockError::Lost(token).into());
         }
@@ -148,6 +150,7 @@ impl Locks {
             let found = view.holders.first().map_or(0, |lease| lease.token);
             return Err(LockError::OtherHolder { name: name.to_string(), asked: token, found }.into());
         };
+        // The holder's file stays locked. Waiters look at the row now and then, and see that it is gone.
         self.store.drop_ticket(token)?;
         Ok(lease.clone())
     }
@@ -156,6 +159,7 @@ impl Locks {
     pub fn list(&self) -> Result<Vec<LockStatus>> {
         let mut views: Vec<LockStatus> = Vec::new();
         for ticket in
+            // Rows of killed processes stay until somebody waits for their lock, so they are left out here.
             self.store.tickets(LOCK_PREFIX)?.into_iter().filter(|ticket| self.queue.is_alive(ticket))
         {
             let name = lock_of(&ticket.resource);
@@ -171,6 +175,7 @@ impl Locks {
                 view.waiting += 1;
             }
         }
+        // Waiters alone are no lock that is held: its holder has died, and one of them is about to take it.
         views.retain(|view| !view.holders.is_empty());
         Ok(views)
     }

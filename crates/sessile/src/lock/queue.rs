@@ -62,10 +62,12 @@ impl TicketQueue {
         let mut progress = LineProgress::new(&self.locker, resource, holder);
         loop {
             let now = self.world.now().as_millisecond();
+            // Drawn anew after a later ticket has passed this one: held tokens must keep growing.
             let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;
             let held = HeldTicket { token, lock };
             match self.wait_in_line(store, resource, token, mode, &mut progress) {
                 Ok(true) => return Ok(held),
+                // The later ticket has removed the row already.
                 Ok(false) => self.forget_file(token),
                 Err(error) => {
                     self.give_back(store, held)?;
@@ -87,6 +89,7 @@ impl TicketQueue {
     /// Lets go of a ticket; it is given back if no other process has its descriptor.
     pub(crate) fn leave(&self, store: &mut Store, held: HeldTicket) -> Result<bool> {
         let (token, path) = (held.token, self.file(held.token));
+        // Closed first: only then does the lock tell whether another process has inherited the descriptor.
         drop(held);
         match File::open(&path).map(|file| Locker::new(Duration::ZERO).lock(file, &path)) {
             // Who comes next waits for that process, and finds out when it ends.
@@ -107,10 +110,13 @@ impl TicketQueue {
     /// Turns a held ticket into a lease, which outlives this process.
     pub(crate) fn lease(&self, store: &mut Store, held: HeldTicket, time: Duration) -> Result<i64> {
         let token = held.token;
+        // The row becomes a lease before the file goes: without either, a waiter would take the holder for
+        // dead.
         let kept =
             store.hold_ticket(token, self.world.now().as_millisecond(), Some(&self.lease_end(time)))?;
         self.forget_file(token);
         drop(held);
+        // The row may have been removed by `break` while the process still held the file.
         if kept { Ok(token) } else { Err(LockError::Lost(token).into()) }
     }
 
@@ -130,6 +136,7 @@ impl TicketQueue {
         match ticket.expires_ms {
             Some(_) => lease_holds(ticket, &Moment::now(&self.world)),
             None => match File::open(self.file(ticket.token)) {
+                // The lock is taken only to ask, and is free again at the end of this expression.
                 Ok(file) => Locker::new(Duration::ZERO).lock(file, &self.dir).is_err(),
                 // Only a file that is gone says that its owner is.
                 Err(error) => error.kind() != std::io::ErrorKind::NotFound,
@@ -155,6 +162,8 @@ impl TicketQueue {
                     (true, _) => None,
                     (false, is_passed) => Some(is_passed),
                 };
+                // Checked again in the transaction: a ticket that was stopped when it was looked at may run
+                // again by now.
                 match store.hold_next(resource, token, self.world.now().as_millisecond(), passed)? {
                     TurnInLine::Held(removed) => {
                         removed.into_iter().for_each(|token| self.forget_file(token));
@@ -192,6 +201,8 @@ impl TicketQueue {
                     Err(error) => return Err(Error::io("open", path, error)),
                 };
                 if let Some(file) = file {
+                    // Without the locker's own callback: the position in the queue is reported here, not the
+                    // holder of a file.
                     let wait = Locker::new(remaining);
                     // A lock that was broken is still held by the kernel, and a stopped waiter blocks nobody.
                     let shared = RefCell::new(&mut *progress);
@@ -235,11 +246,13 @@ impl TicketQueue {
             process.is_some_and(|process| ancestors.contains(&process.pid) && process.is_alive())
         };
         let found = store.last_ticket_before(resource, token, is_ancestor)?;
+        // A pid may have been reused since the ticket was drawn.
         let found = found.filter(|ticket| self.is_alive(ticket));
         Ok(found.map(|ticket| StoredHolder::of_json(&ticket.holder).holder))
     }
 
     fn held_by(&self, store: &Store, resource: &str, progress: &LineProgress<'_>) -> Error {
+        // The error to report is the timeout; the holder's name is only added to it.
         let holder = first_holder(&store.tickets(resource).unwrap_or_default(), resource);
         let waiter = progress.holder();
         Error::Lock(LockError::Held {
@@ -252,6 +265,7 @@ impl TicketQueue {
 
     fn make_file(&self, token: i64) -> Result<File> {
         let path = self.file(token);
+        // Nobody knows the file yet, so a lock that is taken already means a fault, not a wait.
         Locker::new(Duration::ZERO).lock(open_lock_file(&path)?, &path)
     }
 
@@ -272,6 +286,7 @@ pub(crate) fn forget_ticket_file(state_dir: &Path, token: i64) {
 
 #[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
 fn remove_file(path: &Path) {
+    // What cannot be removed now is found by `session gc`.
     let _ = std::fs::remove_file(path);
 }
 
@@ -294,6 +309,7 @@ fn blocks(before: &TicketRow, mode: LockMode) -> bool {
 }
 
 fn lease_holds(ticket: &TicketRow, now: &Moment) -> bool {
+    // Systems without a boot id cannot tell two boots apart, so the wall clock decides there.
     let same_boot = ticket.boot.as_deref() == Some(now.boot.as_str()) && !now.boot.is_empty();
     match (ticket.expires_ms, ticket.expires_boot_ms) {
         // The boot clock cannot be set, so it decides within one boot; the wall clock decides across boots.

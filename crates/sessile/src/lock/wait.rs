@@ -44,6 +44,7 @@ impl<'a> LineProgress<'a> {
     pub(super) fn report(&mut self, store: &Store, token: i64) {
         let is_early = match self.reported {
             None => self.begun.elapsed() < SILENCE,
+            // The first in line stays the first: nothing new to report.
             Some((position, at)) => position == 1 || at.elapsed() < REPORT_EVERY,
         };
         if is_early {
@@ -63,6 +64,7 @@ impl<'a> LineProgress<'a> {
 
 /// Position of a ticket in its queue.
 fn position(store: &Store, resource: &str, token: i64, waiter: &LockHolder) -> LinePosition {
+    // A report must not make the wait fail.
     let tickets = store.tickets(resource).unwrap_or_default();
     let waits =
         |ticket: &&TicketRow| ticket.resource == resource && ticket.held_ms.is_none() && ticket.token < token;

@@ -36,6 +36,7 @@ impl GuardCheck<'_> {
     /// Fails if the context must not be used any more: its approval may have lapsed while a lock or a credential was
     /// waited for.
     pub fn check(&self, has_waited: bool) -> Result<()> {
+        // Reading a credential can take as long as a helper or a login takes.
         self.run.state().contexts().recheck(has_waited || self.has_credentials)
     }
 }
@@ -51,6 +52,7 @@ impl<'a> IsolatedCommand<'a> {
         let (program, arguments) =
             words.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
         let mut command = Command::new(program);
+        // The variables are complete; what the process itself inherited must not be added.
         command.args(arguments).env_clear().envs(variables);
         // If that fails the command runs all the same; this process keeps the session busy for it.
         let _ = presence.descriptor().map(|lock| fcntl_setfd(lock, FdFlags::empty()));
@@ -77,6 +79,7 @@ impl<'a> IsolatedCommand<'a> {
 
     /// Checks the guard and becomes the command. Returns only if that fails.
     pub fn exec(mut self) -> Result<Infallible> {
+        // `exec` waits for nothing itself; a caller that does uses `guard` and `into_parts`.
         self.guard.check(false)?;
         tracing::info!(program = %self.command.get_program().display(), "executing command");
         let source = self.command.exec();
@@ -99,6 +102,7 @@ fn not_started(command: &Command, source: std::io::Error) -> Error {
 pub fn exec(state: &State, request: &RunRequest<'_>, renew: &dyn TokenRefresher) -> Result<Infallible> {
     let run = RunSession::open(state, request)?;
     let failed = isolate(state, &run, request, renew).and_then(IsolatedCommand::exec);
+    // `exec` returns on failure only: a session that was started for the command has no other use.
     close(state, &run, false);
     failed
 }
@@ -113,6 +117,7 @@ pub fn status(state: &State, request: &RunRequest<'_>, renew: &dyn TokenRefreshe
 
 fn close(state: &State, run: &RunSession<'_>, has_run: bool) {
     if let Err(error) = run.close(has_run) {
+        // The command's own result counts more than the tidying after it.
         state.warn(format!("session {} is not removed: {error}", run.session().id), None);
     }
 }
@@ -126,6 +131,7 @@ fn isolate<'a>(
 ) -> Result<IsolatedCommand<'a>> {
     let prepared = run.prepare(request)?;
     let variables = prepared.variables(renew)?;
+    // A session that exists shares the state of the call, whose warnings are there already.
     if !std::ptr::eq(state, run.state()) {
         for warning in run.state().take_warnings() {
             state.warn(warning.message, warning.hint);

@@ -149,6 +149,7 @@ impl Environment {
         }
         changes.add_settings(request, context);
         changes.remove_vault_choices(state);
+        // Remembered before tools and bindings are added, to warn about values that they replace.
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
         let is_withheld = |name: &str| plan.withheld.as_ref().is_some_and(|withheld| withheld.has_tool(name));
@@ -178,12 +179,14 @@ impl Environment {
                 }
             }
             for (name, value) in &prepared.unless_set {
+                // The user's own value counts, not that of an enclosing session.
                 if originals.get(world, name).is_none() && !changes.all.contains_key(name) {
                     changes.set(name, value.clone(), origin.clone());
                 }
             }
             changes.clear(world, &prepared.clears, &request.keep, &origin);
         }
+        // After the tools: a binding is more specific than the profile that it belongs to.
         for bound in &plan.bound {
             let name = context.map(|context| context.name.to_string()).unwrap_or_default();
             let origin = format!("context {name} (tools.{})", bound.tool);
@@ -194,9 +197,11 @@ impl Environment {
             changes.clear(world, &bound.clears, &request.keep, &origin);
         }
         if let Some(withheld) = plan.withheld.as_ref().filter(|withheld| !withheld.tools.is_empty()) {
+            // After the bindings, which may set such a variable to an allowed target.
             changes.clear_withheld(withheld, &own_variables(state, session));
         }
         for (name, credential) in &request.credentials {
+            // A flag replaces the context's credential for the same variable.
             changes.credentials.retain(|bound| bound.name != *name);
             changes.credentials.push(CredentialVariable {
                 name: name.clone(),
@@ -220,6 +225,8 @@ impl Environment {
             changes.all.remove(&bound.name);
         }
         for (name, value) in &request.flags {
+            // An error and not a warning: a flag is the explicit will of this call, and it cannot be
+            // followed.
             if let Some(by) = changes.led_by(name) {
                 return Err(UsageError::Arguments(format!(
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
@@ -233,8 +240,10 @@ impl Environment {
             };
             changes.all.insert(name.clone(), change);
         }
+        // After the flags, so that an explicit value of such a variable stays.
         changes.keep_credentials_apart(state, context, request);
         changes.leave_outer(state, session, &originals, request);
+        // Last: nothing may replace what leads a command to its own session.
         changes.add_state(state, session, &originals, request)?;
         let is_flag = |name: &String| request.flags.iter().any(|(flag, _)| flag == name);
         for name in own.iter().filter(|name| !is_flag(name)) {
@@ -295,8 +304,10 @@ impl Changes {
             return;
         }
         for (name, _) in world.variables() {
+            // Patterns are ASCII; a name that is not UTF-8 belongs to no tool.
             let Some(name) = name.to_str() else { continue };
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
+            // What the profile or the context sets itself is not removed by its own pattern.
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
                 let change = VariableChange {
                     name: name.to_owned(),
@@ -311,6 +322,7 @@ impl Changes {
 
     /// Takes away variables that name or override a protected target, whatever is to be kept.
     fn clear_withheld(&mut self, withheld: &Withheld, inherited: &[(String, String)]) {
+        // What isolates or pins comes from a profile or a binding, and bindings were checked before.
         let set = self.all.values().filter(|change| !change.isolates);
         let mut own: Vec<(String, String)> =
             set.filter_map(|change| Some((change.name.clone(), change.value.clone()?))).collect();
@@ -350,6 +362,7 @@ impl Changes {
             let overruled = request
                 .settings
                 .iter()
+                // A smaller layer is a stronger one.
                 .any(|(other, _, origin)| other == name && origin.layer < Layer::Context)
                 || request.flags.iter().any(|(other, _)| other == name)
                 || request.credentials.iter().any(|(other, _)| other == name);
@@ -416,6 +429,7 @@ impl Changes {
         request: &VariableRequest,
     ) {
         let Some(outer) = state.enclosing_session() else { return };
+        // The same session: its variables are this command's own.
         if outer == session.id.as_str() || session.name.as_deref() == Some(outer) {
             return;
         }
@@ -459,6 +473,7 @@ impl Changes {
             self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
         let set = set.chain(self.credentials.iter().map(|bound| bound.name.as_str()));
         let set = set.chain(request.replaces.iter().map(String::as_str));
+        // After everything else is set, because it records what each of these variables had before.
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // What a flag says for this call holds for what the call runs.
         if let Some(name) = &state.args().credential {
@@ -468,6 +483,7 @@ impl Changes {
         own.push(("CONTEXT", None));
         for (name, value) in own {
             let name = app.variable(name);
+            // Removing a variable that is not set would only lengthen `env` and `--dry-run`.
             if value.is_some() || state.world().variable(&name).is_some() {
                 self.all.insert(
                     name.clone(),

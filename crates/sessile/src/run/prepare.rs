@@ -47,6 +47,7 @@ impl RunSession<'_> {
 
     fn prepare_replacing(&self, request: &RunRequest<'_>, replaces: &[&str]) -> Result<PreparedRun<'_>> {
         let (state, session) = (self.state(), self.session());
+        // Before anything is read: from here on the room cannot be removed.
         let presence = session.room().enter(state.world(), &RunningProcess::own(request.words))?;
         let context = match self.context() {
             Err(error @ Error::Guard(GuardError::ApprovalRequired(_))) => {
@@ -60,6 +61,7 @@ impl RunSession<'_> {
         let scope = self.scope(request.isolation)?;
         let plan = prepare(state, session, &scope, context)?;
         if let Some(withheld) = &plan.withheld {
+            // After the preparation: only then is it known what the copies lack.
             withheld.check_command(state, session, request.words, plan.is_new())?;
         }
         let mut variables = self.variable_request(request.isolation)?;
@@ -100,12 +102,14 @@ impl RunSession<'_> {
             let wrong = || {
                 Error::Usage(UsageError::InvalidValue {
                     place: "--env-credential".into(),
+                    // The name only: the rest may be a secret that was given by mistake.
                     value: pair.split('=').next().unwrap_or_default().to_owned(),
                     expected: "NAME=CREDENTIAL".into(),
                 })
             };
             let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
             let is_own =
+                // These decide what is loaded and where files are found, which is nothing for a secret.
                 ["PATH", "HOME"].contains(&name) || name.starts_with("LD_") || name.starts_with("SESSILE_");
             if !is_variable_name(name) || is_own {
                 return Err(wrong());
@@ -135,6 +139,7 @@ impl RunSession<'_> {
         let wrong = |expected: &str| {
             Error::Usage(UsageError::InvalidValue {
                 place: "--env".into(),
+                // The name only: the value may be a secret.
                 value: pair.split('=').next().unwrap_or_default().to_owned(),
                 expected: expected.into(),
             })
@@ -175,6 +180,7 @@ impl<'a> PreparedRun<'a> {
         let state = self.run.state();
         let mut variables = self.environment.variables(state);
         // A credential that only the settings select may be meant for other calls.
+        // Loaded, but not passed on: a flag that names an unusable credential fails before the command runs.
         if let Some(selected) = state.selected_credential()?.filter(|one| one.origin.layer == Layer::Flag) {
             selected.load_credential(state, renew)?;
         }
@@ -228,6 +234,7 @@ impl<'a> PreparedRun<'a> {
 fn conversation_values(state: &State, session: &Session) -> Result<[Option<String>; 3]> {
     Ok(match state.last_conversation(session)? {
         Some(last) => {
+            // A task that has ended cannot be continued; the conversation can.
             let task = last.open_task().map(str::to_owned);
             [Some(last.agent_url), last.context_id, task]
         }

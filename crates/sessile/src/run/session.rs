@@ -106,6 +106,7 @@ impl<'a> RunSession<'a> {
                 started => started?,
             };
         Ok(RunSession {
+            // The context is pinned by the session now, so everything is resolved again in it.
             state: SessionState::Own(Box::new(state.in_session(&session.id))),
             session: Rc::new(session),
             is_ephemeral: name.is_none(),
@@ -164,6 +165,7 @@ pub(super) fn leave_request(
     let pending = state.pending_session().ok().flatten().map(|pending| pending.name.to_string());
     let session = session.map(|session| session.label().to_owned()).or(pending);
     if let Err(error) = context_request::leave(state, context, request.words, session.as_deref()) {
+        // The refusal is the error to report; a missing request only costs convenience.
         tracing::info!(%error, "no approval request was left");
     }
 }

@@ -44,6 +44,7 @@ pub struct EntryUpdate {
 
 /// Fails unless this can be an entry.
 pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
+    // Control characters would act on the terminal that lists the keys.
     if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
         return Err(UsageError::InvalidName {
             what: "key",

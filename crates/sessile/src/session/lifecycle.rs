@@ -47,6 +47,7 @@ impl Times {
     /// Lifecycle state; with `busy` a process runs in the session, which then is not idle, and is not aged by the
     /// machine's sleep. Past its longest life it takes no new work; what runs in it is not cut off.
     pub fn life(&self, now: &Moment, busy: bool) -> Lifecycle {
+        // A command that runs does not lose its session to a night's suspension.
         let age = if busy { now.awake_since(&self.started) } else { now.since(&self.started) };
         let too_idle = !busy && now.since(&self.used) >= self.idle_ms;
         if age >= self.max_ms || too_idle { Lifecycle::Expired } else { Lifecycle::Live }

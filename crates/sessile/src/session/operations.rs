@@ -95,6 +95,7 @@ impl State {
     pub fn check_start(&self, name: Option<&SessionName>, replaced: &Session) -> Result<()> {
         self.usable_context()?;
         let Some(name) = name else { return Ok(()) };
+        // A prefix of an id can match too, so the name itself is compared below.
         match self.sessions()?.get(name.as_str()) {
             Ok(found)
                 if found.name.as_deref() == Some(name.as_str())
@@ -135,6 +136,7 @@ impl State {
         idle: Duration,
         max: Duration,
     ) -> Result<Session> {
+        // An ephemeral session is removed with its command; an operation would outlive what it is about.
         let operation = name.as_ref().map(|_| started(self, command));
         let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
         self.sessions()?.start_with(new, &InitialContent { operation, ..InitialContent::default() })
@@ -144,6 +146,7 @@ impl State {
     pub fn end_run(&self, session: &Session) -> Result<bool> {
         let mut sessions = self.sessions()?;
         let user = self.account();
+        // `end` returns false while something still runs, and the row must then stay.
         Ok(sessions.end(&user, session, "done")? && sessions.forget(session)?)
     }
 
@@ -172,13 +175,16 @@ impl State {
         idle: Duration,
         max: Duration,
     ) -> Result<NewSession> {
+        // The guard is checked before the row exists, so a refused start leaves nothing.
         let context: Option<ContextName> = self.usable_context()?.map(|context| context.name.clone());
         Ok(NewSession { name, context, owner: Owner::of(self.world(), agent), labels, idle, max })
     }
 
     /// Stops a session with the locks that it holds, and records it.
     pub fn stop_session(&self, command: &str, session: &Session) -> Result<StoppedSession> {
+        // Read before the room is removed: the plan that lists the copies is in it.
         let displaced = crate::tool::displaced_copies(session.room().dir());
+        // Leases end with the row of the session, so they are listed before.
         let locks = self.locks()?.held_in(session.id.as_str())?;
         let processes = self.sessions()?.stop(session, "stopped")?;
         for path in displaced {
@@ -205,6 +211,7 @@ impl State {
         if let Some(context) = &exported.context {
             let origin = Origin::named(Layer::Flag, "session import");
             let context = self.contexts().get(&context.parse()?)?;
+            // An export names its context only; here that name may belong to an untrusted project.
             context.require_trust(self)?;
             context.check_guard(self, &origin)?;
         }
@@ -244,6 +251,7 @@ impl State {
 
     /// Housekeeping of every writing call: withdraws the targets of lapsed approvals, and ends a few expired sessions.
     pub fn tidy(&self) -> Result<()> {
+        // Bounded, so that no command pays for a long absence; the next calls go on.
         const A_FEW: usize = 8;
         if *self.source() == ConfigSource::Nothing {
             return Ok(());

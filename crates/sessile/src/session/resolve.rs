@@ -81,6 +81,7 @@ pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
             Err(error) => return Err(error),
         }
     }
+    // A terminal's selection may outlive its session, and must not make every command in it fail.
     if let (Some(key), true) = (&selection, rows.is_empty()) {
         return Ok(ResolvedSession::stale(state, key.clone(), &text, "was forgotten"));
     }
@@ -179,6 +180,7 @@ pub(crate) fn foreign_selection(
         key.scope == Scope::Terminal
             && key.account == account
             && Path::new(Terminal::key_device(&key.place)) == device
+            // Device names are reused: the selection of a closed terminal does not count for the new one.
             && Terminal::key_is_alive(&key.place)
     };
     Ok(store.pointers(kind)?.into_iter().find(|row| is_here(&row.key)).and_then(|row| row.value))
@@ -187,6 +189,7 @@ pub(crate) fn foreign_selection(
 /// Fails because the terminal has selected a live session that this call may not use; only warns if the call reads.
 fn withhold_session(state: &State, device: &Path, text: &str, reason: &'static str) -> Result<()> {
     let rows = sessions_named(state, text)?;
+    // Nothing to withhold: the session was forgotten.
     let Some(row) = rows.into_iter().next() else { return Ok(()) };
     let session = Session::of_row(row, state.dirs().state()?)?;
     if session.life(state.world()) != Lifecycle::Live {

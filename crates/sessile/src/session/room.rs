@@ -34,6 +34,7 @@ use crate::session::sockets;
 use crate::world::World;
 
 /// One in so many commands looks for records of those that have ended.
+// By pid, which needs no counter; looking at every record in each command would cost more than it saves.
 const PRUNE_EVERY: i32 = 32;
 
 /// A session's private directory.
@@ -56,6 +57,7 @@ impl RunningProcess {
     pub fn own(words: &[OsString]) -> Self {
         let program = words.first().map(|word| Path::new(word).file_name().unwrap_or(word));
         RunningProcess {
+            // A process that cannot be identified leaves a record that counts as ended.
             process: ProcessId::own().unwrap_or(ProcessId { pid: 0, started: 0, boot: String::new() }),
             program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         }
@@ -96,6 +98,7 @@ impl Room {
             self.check_rooms()?;
             let lock = self.mark(world, true).and_then(|()| {
                 let lock = self.open_lock()?;
+                // Shared, like the lock of a command: `session gc` needs it exclusively.
                 lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
                 Ok(lock)
             });
@@ -143,12 +146,14 @@ impl Room {
     /// Time of the last use.
     pub fn last_use(&self) -> Option<Moment> {
         let mut text = String::with_capacity(256);
+        // The file may have been replaced by anything; a mark is shorter than this.
         self.open_lock().ok()?.take(200).read_to_string(&mut text).ok()?;
         let mut words = text.split_ascii_whitespace();
         let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         Some(Moment {
             wall_ms: wall,
             boot_ms,
+            // Only the age of a session counts without suspension, never its idle time.
             awake_ms: boot_ms,
             boot: words.next().unwrap_or_default().to_owned(),
         })
@@ -156,6 +161,7 @@ impl Room {
 
     /// Whether something runs in it.
     pub fn is_busy(&self) -> bool {
+        // An error is not taken for busy: a room whose lock file is gone would otherwise be kept for ever.
         matches!(self.try_alone(), Ok(None))
     }
 
@@ -173,6 +179,7 @@ impl Room {
 
     /// Keeps it busy as long as the result lasts, without a record: for work within this process.
     pub fn keep_busy(&self, world: &World) -> Result<File> {
+        // Before the lock: `touch` fails for a room that is gone, without creating it anew.
         self.touch(world)?;
         let path = self.lock_path();
         let lock = self.open_lock()?;
@@ -239,6 +246,7 @@ impl Room {
     pub fn running(&self) -> Vec<RunningProcess> {
         let mut running: Vec<RunningProcess> =
             self.records().into_iter().filter(|found| found.process.is_alive()).collect();
+        // Children can outlive the recorded process; then the lock's descriptor still shows who they are.
         if running.is_empty() && self.is_busy() {
             running.extend(self.holders().into_iter().filter_map(|pid| {
                 let program =
@@ -292,6 +300,8 @@ impl Room {
         self.dir
             .file_name()
             .and_then(|id| id.to_str())
+            // The end of the variable's name only: an application that embeds the library has a prefix of its
+            // own.
             .map(|id| marked_with(&format!("_SESSION={id}")))
             .unwrap_or_default()
     }
@@ -311,6 +321,7 @@ impl Room {
     pub fn remove(&self, world: &World) -> Result<()> {
         // New work is moved out first; if that fails, the room stays.
         crate::tool::salvage(&self.dir, world)?;
+        // Before the room, which holds the link that leads to them.
         sockets::remove(&self.dir);
         let removed = std::fs::remove_dir_all(&self.dir);
         let removed = match removed {
@@ -331,6 +342,8 @@ impl Room {
 
     /// Removes the remains of a room whose creation or removal was interrupted.
     pub fn remove_remains(&self, world: &World) {
+        // A room is made within moments. One without a lock file that is a minute old has nobody who makes
+        // it.
         const SURELY_OVER: std::time::Duration = std::time::Duration::from_secs(60);
         let age =
             self.dir.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
@@ -381,6 +394,7 @@ impl Drop for Presence {
         // stays: whoever first finds the room empty sees by it that it was left.
         drop(self.lock.take());
         if let Ok(Some(_alone)) = self.room.try_alone() {
+            // Dropping cannot fail, and the session merely counts as used a little earlier.
             let _ = self.room.touch(&self.world);
             let _ = std::fs::remove_file(&self.record);
         }
@@ -407,6 +421,7 @@ pub(super) fn marked_with(mark: &str) -> Vec<i32> {
     let is_marked = |pid: &i32| {
         let mut bytes = Vec::new();
         let read = File::open(format!("/proc/{pid}/environ"))
+            // More than Linux gives a process for its environment by default (a quarter of an 8 MiB stack).
             .and_then(|file| file.take(1 << 22).read_to_end(&mut bytes));
         read.is_ok() && bytes.split(|byte| *byte == 0).any(|variable| variable.ends_with(mark.as_bytes()))
     };
@@ -430,6 +445,7 @@ fn holders_of(path: &Path) -> Vec<i32> {
             let is_lock = entry
                 .path()
                 .metadata()
+                // By inode: the path in `/proc/PID/fd` may be that of another mount namespace.
                 .is_ok_and(|found| (found.dev(), found.ino()) == (lock.dev(), lock.ino()));
             is_lock && is_inherited(pid, &entry.file_name().to_string_lossy())
         })
@@ -445,6 +461,7 @@ fn holders_of(path: &Path) -> Vec<i32> {
 /// a moment, which no program inherits, and does not run in it.
 #[cfg(target_os = "linux")]
 fn is_inherited(pid: i32, descriptor: &str) -> bool {
+    // O_CLOEXEC in octal, as `fdinfo` prints the flags.
     const CLOSED_ON_EXEC: u32 = 0o2_000_000;
     let info =
         crate::process::read_kernel_file(&format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();

@@ -79,6 +79,8 @@ impl Session {
             id,
             name: row.name,
             context: row.context,
+            // A row that was damaged or restored must not make the session unusable: the owner is only
+            // displayed.
             owner: serde_json::from_str(&row.owner).unwrap_or_else(|_| Owner {
                 user: row.user.clone(),
                 host: String::new(),
@@ -126,6 +128,7 @@ impl Session {
         }
         let busy = self.room.is_busy();
         match self.times().life(&Moment::now(world), busy) {
+            // Looking through `/proc` is expensive, so it is done only before a session is declared expired.
             Lifecycle::Expired if !busy && self.room.is_looked_at() => {
                 self.times().life(&Moment::now(world), true)
             }
@@ -224,9 +227,11 @@ impl Sessions {
         let room = Room::of(&self.dir, &id);
         // While its lock is held nobody takes it for one that was left behind.
         let _in_use = room.create(&self.world)?;
+        // The earliest time at which it can expire: until then `gc` need not look at it.
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
         let added = self.store.add_session(&row, check_ms, contents);
         if !matches!(added, Ok(true)) {
+            // The first error counts; `session gc` sweeps a room without a row.
             let _ = room.remove(&self.world);
             added?;
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
@@ -287,11 +292,14 @@ impl Sessions {
                 && !session.room().is_busy()
                 && !session.room().is_looked_at();
             if is_over {
+                // Something that cannot be ended keeps the room busy, and `end` below then returns false.
                 let _ = super::stop::end_others(&session);
             }
             if is_over && self.end(&user, &session, "expired")? {
                 ended.push(session.id);
             } else if !all {
+                // At least a second: an expired session that is still in use would otherwise be looked at by
+                // every call.
                 let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
                 self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
             }
@@ -308,6 +316,7 @@ impl Sessions {
         check_private_path(&dir)?;
         let live = self.store.live_ids()?;
         for name in rooms.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+            // Anything else in the directory was not made by this program.
             let Some(id) = name.parse::<SessionId>().ok().filter(|id| !live.contains(id.as_str())) else {
                 continue;
             };
@@ -331,6 +340,7 @@ impl Sessions {
 
     /// A young file may belong to a ticket that is just being drawn.
     fn sweep_tickets(&self) -> Result<usize> {
+        // A ticket is drawn within moments, so an hour leaves no doubt.
         const YOUNG: Duration = Duration::from_secs(3600);
         let is_old = |entry: &std::fs::DirEntry| {
             let changed = entry.metadata().and_then(|found| found.modified()).ok();
@@ -364,12 +374,14 @@ impl Sessions {
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
         room.remove(&self.world)?;
+        // Held until the room is gone, so that no command enters it meanwhile.
         drop(alone);
         Ok(true)
     }
 
     /// A name is free again once its session has expired, whether anyone has swept it up or not.
     fn expire_named(&mut self, name: &str) -> Result<()> {
+        // A prefix of an id can match too, so the name is compared.
         let found = self.store.sessions_named(&self.user, name)?;
         let Some(row) =
             found.into_iter().find(|row| row.name.as_deref() == Some(name) && row.ended_ms.is_none())

@@ -24,6 +24,7 @@ pub(crate) fn claim(room: &Path, dir: &Path) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     match NoFollowDir::open(dir).and_then(|dir| dir.create_file(OWNER.as_ref(), 0o600)) {
         Ok(mut file) => file.write_all(id.as_encoded_bytes()).map_err(fail)?,
+        // Claimed by an earlier command of the session. A foreign mark is noticed when it is removed.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(fail(error)),
     }
@@ -42,6 +43,7 @@ pub(crate) fn remove(room: &Path) {
         && let Ok(parent) = NoFollowDir::open(parent)
         && is_own(room, &parent, name).unwrap_or(false)
     {
+        // A left-over directory of sockets is no reason to keep the room.
         let _ = parent.remove_tree(name);
     }
 }
@@ -49,6 +51,7 @@ pub(crate) fn remove(room: &Path) {
 fn is_own(room: &Path, parent: &NoFollowDir, name: &OsStr) -> std::io::Result<bool> {
     let id = room.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let short = sockets_name(id);
+    // The name is a rule of this program's; a link that was changed could lead to any directory.
     let is_named = name.to_str().is_some_and(|name| name == short || name.ends_with(&format!("-{short}")));
     if short.is_empty() || !is_named {
         return Ok(false);

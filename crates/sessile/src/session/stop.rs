@@ -25,6 +25,7 @@ impl Sessions {
         let begun = Instant::now();
         loop {
             let holders = others(session.room());
+            // `end` takes the room exclusively, which fails if a process has entered since the look.
             if holders.is_empty() && self.end(&user, session, reason)? {
                 return Ok(told);
             }
@@ -39,6 +40,7 @@ impl Sessions {
                 let left = others(session.room()).iter().map(|process| process.pid).collect();
                 return Err(SessionError::StopFailed { session: session.label().to_owned(), left }.into());
             }
+            // The processes are not children of this one, so their end cannot be waited for.
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -82,10 +84,12 @@ fn end_all(label: &str, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i32>> {
 fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
     let signal = if begun.elapsed() < GRACE { Signal::TERM } else { Signal::KILL };
     for process in processes {
+        // One SIGTERM per process: many programs take a second one as a demand to end at once.
         let first = !told.contains(&process.pid);
         if first {
             told.push(process.pid);
         }
+        // By pid and start time, so that a reused pid is not killed.
         if (first || signal == Signal::KILL) && process.is_alive() {
             // It may have ended meanwhile; the next look tells.
             let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
@@ -96,9 +100,11 @@ fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
 /// What runs in the session but this process and those that called it: what was recorded, what holds the room, and what
 /// has the session's mark in its environment.
 fn others(room: &Room) -> Vec<ProcessId> {
+    // A session may be stopped from inside; the caller must live to report it.
     let callers = crate::process::lineage();
     let recorded = room.running().into_iter().map(|running| running.process);
     let holding = room.holders().into_iter().filter_map(ProcessId::of);
+    // Daemons close inherited descriptors, and with them the room's lock.
     let marked = room.marked().into_iter().filter_map(ProcessId::of);
     let mut all: Vec<ProcessId> =
         recorded.chain(holding).chain(marked).filter(|process| !callers.contains(&process.pid)).collect();

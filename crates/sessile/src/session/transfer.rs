@@ -67,6 +67,7 @@ pub struct ExportedConversation {
 impl ExportedConversation {
     /// Row for the store, under a new id.
     fn row(&self, now_ms: i64) -> Result<ConversationRow> {
+        // The original may still exist in this store, under its own id.
         let id = crate::session::SessionId::new(now_ms)?.to_string();
         let mut row = ConversationRow::new(id, "", &crate::site::agent_url(&self.agent_url)?, now_ms);
         if let Some(name) = &self.name {
@@ -114,6 +115,7 @@ impl Sessions {
     fn exported_conversations(&self, session: &Session) -> Result<Vec<ExportedConversation>> {
         let filter = ConversationFilter { session: Some(session.id.as_str()), agent: None };
         let mut all = Vec::new();
+        // Oldest first, so that an import, which inserts in order, ends with the one used last.
         for row in self.store.conversations(&self.user, filter)?.into_iter().rev() {
             let items = self.store.conversation_items(&self.user, &row.id, 1, usize::MAX)?;
             all.push(ExportedConversation {
@@ -139,6 +141,7 @@ impl Sessions {
         world: &World,
         operation: Option<OperationRow>,
     ) -> Result<Session> {
+        // Names of a file are untrusted, so they are parsed before anything is created.
         let context = exported.context.as_deref().map(str::parse).transpose()?;
         let name = match (name, &exported.name) {
             (Some(name), _) => Some(name),
@@ -152,6 +155,8 @@ impl Sessions {
                 let text = value.to_string();
                 entries::check(key, Some(&text))?;
                 if kind == EntryKind::Setting {
+                    // State values are free-form data of programs; settings are refused as `config set`
+                    // refuses them.
                     crate::secrets::refuse_secret(key, value)?;
                 }
                 contents.entries.push((kind.as_str(), key.clone(), text));
@@ -191,6 +196,7 @@ pub fn read(path: &Path, text: &str) -> Result<SessionExport> {
     };
     let wrong = |message: String| wrong_at(1, 1, message);
     let exported: SessionExport = crate::json::from_str(text)
+        // Serde's own messages quote what they found.
         .map_err(|error| wrong_at(error.line(), error.column(), json::problem(&error)))?;
     match (exported.format.as_str(), exported.version) {
         (FORMAT, 1..=VERSION) => Ok(exported),

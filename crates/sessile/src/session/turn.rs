@@ -38,6 +38,7 @@ impl Sessions {
     /// Waits for the session's turn and begins it.
     pub fn begin_turn(&mut self, session: &Session) -> Result<Turn<'_>> {
         let session = self.get_live(session.id.as_str())?;
+        // Before the wait: a session must not expire while a turn stands in its queue.
         let busy = session.room().keep_busy(&self.world)?;
         let queue = TicketQueue::new(&self.dir, self.world.clone(), self.locker.clone());
         let holder = LockHolder::own(&self.world, Some(session.id.to_string()), "turn");
@@ -53,6 +54,7 @@ impl Sessions {
         // Nobody needs a ticket where nobody queues: that would be two more writes.
         match self.store.append_alone(&self.user, session.id.as_str(), &messages, self.now_ms())? {
             Some(Commit::Done(last)) => {
+                // The messages are stored; a lost mark of use only lets the session expire earlier.
                 let _ = session.room().touch(&self.world);
                 Ok(last)
             }
@@ -103,6 +105,7 @@ impl Turn<'_> {
         let messages = std::mem::take(&mut self.messages);
         let committed = self.sessions.store.commit_turn(&user, &id, held.token, &messages, now)?;
         let token = held.token;
+        // The row went with the commit, so only the file is left, which wakes the next waiter.
         self.queue.forget(&held);
         drop(held);
         match committed {
@@ -127,6 +130,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
+            // Whatever is left of the ticket counts as a dead holder's.
             let _ = self.queue.give_back(&mut self.sessions.store, held);
         }
     }

@@ -51,6 +51,7 @@ impl MaxAction {
 
     /// Action that a word names; any other word ends what runs.
     pub fn named(word: &str) -> Self {
+        // An unknown word must not let commands run past their session: the strict action is the default.
         if word == "warn" { MaxAction::Warn } else { MaxAction::End }
     }
 
@@ -93,6 +94,7 @@ impl Session {
         RoomWatch {
             room: self.room().clone(),
             label: self.label().to_owned(),
+            // As a point in time: the watcher starts later than this call and shares the machine's clock.
             deadline_awake_ms: Moment::now(world).awake_ms.saturating_add(left),
             max_ms: self.max_ms,
             action,
@@ -131,10 +133,12 @@ impl RoomWatch {
 
     /// Watches the room until nothing has run in it for a while. Returns at once if another process watches it.
     pub fn run(&self, world: &World) -> Result<()> {
+        // Several commands may start a watcher at once; the kernel lock lets one of them stay.
         let Some(watch) = self.room.try_watch(true)? else { return Ok(()) };
         let mut left_since: Option<Instant> = None;
         let (mut marked, mut is_over) = (Instant::now(), false);
         loop {
+            // Polled: the mark of a use and the end of the session's life have to be looked at as well.
             std::thread::sleep(POLL);
             match self.room.try_alone() {
                 // It is being removed.
@@ -158,7 +162,9 @@ impl RoomWatch {
                         marked = Instant::now();
                     }
                     if !is_over && Moment::now(world).awake_ms >= self.deadline_awake_ms {
+                        // A warning is printed once. An end is tried again while something still runs.
                         is_over = self.action == MaxAction::Warn;
+                        // Before the processes are ended: afterwards their standard error is closed.
                         self.announce();
                         if self.action == MaxAction::End {
                             super::stop::end_all_in(&self.room, &self.label)?;
@@ -190,10 +196,12 @@ pub fn max_reached(label: &str, max_ms: i64) -> String {
 
 /// Writes to the standard error of another process, without waiting for a reader.
 fn write_to_stderr_of(pid: i32, text: &str) {
+    // Opening a terminal must not make it the watcher's controlling terminal.
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let path = format!("/proc/{pid}/fd/2");
     let opened =
         OpenOptions::new().append(true).custom_flags(flags.bits().cast_signed()).open(Path::new(&path));
+    // The process may have ended, or its standard error may be a full pipe or a socket.
     let _ = opened.and_then(|mut file| file.write_all(text.as_bytes()));
 }
 
@@ -204,6 +212,8 @@ impl Room {
         let path = self.watch_path();
         let file = OpenOptions::new()
             .read(true)
+            // Asking whether somebody watches must not create the file: its existence says that a watcher was
+            // there.
             .write(create)
             .create(create)
             .truncate(false)

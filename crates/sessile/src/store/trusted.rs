@@ -20,6 +20,7 @@ impl Store {
         self.write(|connection| {
             let mut delete = connection.prepare_cached("DELETE FROM trusted WHERE path = ?1")?;
             files.iter().try_for_each(|(path, fingerprint)| {
+                // One content of a path is trusted at a time; only a change under way has two (`trust_also`).
                 delete.execute([path])?;
                 insert(connection, path, fingerprint, now_ms)
             })
@@ -74,6 +75,7 @@ fn insert(connection: &Connection, path: &str, fingerprint: &str, now_ms: i64) -
 
 fn contents(connection: &Connection, path: &str) -> rusqlite::Result<Vec<String>> {
     connection
+        // Sorted, because `swap_trust` compares the list with the one that the caller has seen.
         .prepare_cached("SELECT fingerprint FROM trusted WHERE path = ?1 ORDER BY fingerprint")?
         .query_map([path], |row| row.get(0))?
         .collect()

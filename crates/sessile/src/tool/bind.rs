@@ -49,6 +49,7 @@ impl Stamp {
         Some(Stamp {
             inode: found.ino(),
             size: found.size(),
+            // The change time: a program can set the modification time back, but not this one.
             changed_s: found.ctime(),
             changed_ns: found.ctime_nsec(),
         })
@@ -92,11 +93,13 @@ impl Binder<'_> {
             else {
                 continue;
             };
+            // A flag that is off binds nothing, also where its template has no placeholder.
             if binding.flag && value == "false" {
                 continue;
             }
             let fill = |text: &str| filled(text, value, &said);
             variables.extend(binding.variables.iter().map(|(name, text)| (name.clone(), fill(text))));
+            // A variable can still pin a shared tool; editing its file would change the user's own.
             if let (false, Some(reason)) = (binding.edit.is_empty(), self.shared) {
                 return Err(self.invalid(key, format!("it cannot be set for one session: {reason}")));
             }
@@ -106,6 +109,7 @@ impl Binder<'_> {
             }
         }
         files.extend(self.edit_all(&edits, &said)?);
+        // Taken after the edits, so that they are not mistaken for a change by the session.
         let stamps = files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
         Ok(AppliedBinding {
             tool: self.profile.name.clone(),
@@ -204,6 +208,7 @@ impl Binder<'_> {
         let mut changed = Vec::new();
         for file in &files {
             let path = self.room.join(file);
+            // A command of the session may have replaced a directory by a link to the user's own files.
             self.require_inside(&path)?;
             let (parent, name) = (path.parent().unwrap_or(self.room), path.file_name().unwrap_or_default());
             let dir = LockedDir::lock(self.locker, parent, 0o700)?;
@@ -214,6 +219,7 @@ impl Binder<'_> {
                 of_file().find_map(|(_, edit, _)| edit.format.notation()).unwrap_or(Notation::Yaml);
             let mut tree = notation.parse(&path, &text).map_err(|error| match error {
                 Error::Tool(ToolError::InvalidFile { line, message, .. }) => {
+                    // The error names the file that the user can repair, not its copy in the room.
                     let path = self.original(&path).into_iter().next().unwrap_or_default();
                     Error::Tool(ToolError::InvalidFile { path, line, message })
                 }
@@ -251,6 +257,8 @@ impl Binder<'_> {
                 changed.push((dir, name, notation.write(&tree)));
             }
         }
+        // All files are written after all were checked: an error in the second must not leave the first one
+        // changed.
         for (dir, name, text) in changed {
             dir.replace(&name, &text, 0o600)?;
         }

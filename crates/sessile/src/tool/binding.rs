@@ -59,6 +59,8 @@ pub(super) fn binding_values(
         };
         let text = match (value, binding.flag) {
             (Value::Bool(flag), true) => flag.to_string(),
+            // A variable cannot hold a NUL byte; the start of the command would fail with no hint at the
+            // binding.
             (Value::String(text), false) if !text.is_empty() && !text.contains('\0') => text.clone(),
             (Value::Number(number), false) => number.to_string(),
             // The first target of a list is the selected one.
@@ -72,12 +74,14 @@ pub(super) fn binding_values(
         };
         said.insert(key.clone(), text);
     }
+    // After all values: a needed key may stand later in the file.
     for (key, _) in bindings {
         let needs = profile.binding(key).map(|binding| binding.needs.as_slice()).unwrap_or_default();
         if let Some(missing) = needs.iter().find(|needed| !said.contains_key(*needed)) {
             return Err((key.clone(), format!("needs {missing} too")));
         }
     }
+    // Defaults last, so that a default does not satisfy what another key needs.
     for (key, binding) in &profile.bind {
         if let Some(default) = &binding.default {
             said.entry(key.clone()).or_insert_with(|| default.clone());
@@ -113,6 +117,7 @@ pub(crate) fn target_names(bindings: &Bindings, key: &str) -> Option<Vec<String>
 /// The first name of a list in which every one can be a name.
 fn first_target(names: &[Value]) -> Option<&str> {
     let is_name = |name: &Value| name.as_str().is_some_and(|name| !name.is_empty() && !name.contains('\0'));
+    // All are checked although only the first is selected: the others are kept in the copies.
     names.first().filter(|_| names.iter().all(is_name)).and_then(Value::as_str)
 }
 
@@ -168,6 +173,7 @@ pub fn unknown_targets(state: &State, context: &Context) -> Vec<UnknownTarget> {
     if context.tools.is_empty() {
         return Vec::new();
     }
+    // A warning must not fail because a profile cannot be read; preparing a room reports that.
     let all = state.tools().list().unwrap_or_default();
     let originals = Originals::of(state.app(), state.world());
     let files = OriginalFiles {
@@ -201,6 +207,7 @@ struct OriginalFiles<'a> {
 
 impl OriginalFiles<'_> {
     fn unknown(&self, profile: &Profile, bindings: &Bindings) -> Vec<(String, String, BTreeSet<String>)> {
+        // Wrong values are an error elsewhere (`check_binding`).
         let Ok(said) = binding_values(profile, bindings) else { return Vec::new() };
         let fill = |text: &str| filled(text, "", &said);
         let locate = |file: &str| self.locate(profile, Path::new(file));

@@ -44,6 +44,7 @@ impl Tools<'_> {
     /// Every profile, in the order of their names. A user's profile that cannot be read is an error.
     pub fn list(&self) -> Result<Vec<(Profile, Source)>> {
         let mut found = BTreeMap::new();
+        // Built-in ones first: a profile of the user's replaces the one of its name.
         for (path, text) in BUILT_IN {
             let profile = Profile::parse(Path::new(path), text)?;
             found.insert(profile.name.clone(), (profile, Source::BuiltIn));
@@ -55,6 +56,7 @@ impl Tools<'_> {
         let project = self.state.project();
         let found_there = project.map(|project| project.toml_files(&project.tools())).transpose()?;
         for path in found_there.unwrap_or_default() {
+            // By the file's name, so that an ignored profile of a project is not even read.
             let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             if found.contains_key(stem) {
                 let name = quoted(stem);
@@ -68,6 +70,7 @@ impl Tools<'_> {
                 continue;
             }
             let text = self.state.read(&path)?.unwrap_or_default();
+            // A profile decides which variables a command gets, so a stranger's counts only once trusted.
             if !crate::settings::trust::is_trusted(self.state.app(), self.state.store()?, &path, &text)? {
                 let root = project.map(|project| project.root().to_owned()).unwrap_or_default();
                 self.state.warn(
@@ -97,6 +100,7 @@ impl Tools<'_> {
         {
             return Ok((Profile::parse(Path::new(path), text)?, Source::BuiltIn));
         }
+        // Not a built-in name: it may be a program's, or a profile of the user or project.
         let mut all = self.list()?;
         let by_name = all.iter().position(|(profile, _)| profile.name == name);
         let by_program =
@@ -113,6 +117,7 @@ impl Tools<'_> {
 
     fn user_dir(&self) -> Option<PathBuf> {
         match self.state.source() {
+            // `--config` and `--no-config` leave out whatever else the user has configured.
             ConfigSource::Usual => self.state.dirs().config().ok().map(|dir| dir.join("tools")),
             _ => None,
         }

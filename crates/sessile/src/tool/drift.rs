@@ -56,6 +56,7 @@ pub fn drift(state: &State, session: &Session) -> Result<Vec<Drift>> {
     let room = session.room().dir();
     let plan = Plan::load(room)?;
     let mut drift = Vec::new();
+    // Unchanged stamps mean unchanged files, and reading them is the expensive part.
     for bound in plan.bound.iter().filter(|bound| !bound.holds(&bound.bindings)) {
         // The profile may be gone with its project.
         let Ok((profile, _)) = state.tools().get(&bound.tool) else { continue };
@@ -78,6 +79,7 @@ pub(super) fn drift_of(profile: &Profile, room: &Path, bindings: &Bindings) -> V
             let Some(current) = drifted(edit, copy.as_mut(), value, &said) else { continue };
             let (tool, key, pinned) = (profile.name.clone(), key.clone(), value.clone());
             drift.push(Drift { tool, key, pinned, current });
+            // One line for a key, however many places it is written to.
             break;
         }
     }

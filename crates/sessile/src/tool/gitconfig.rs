@@ -9,20 +9,25 @@ pub(crate) fn relocated(text: &str, dir: &Path) -> String {
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
         if let Some(section) = trimmed.strip_prefix('[') {
+            // Section names are case-insensitive in git.
             let section = section.to_ascii_lowercase();
             in_include = section.starts_with("include]")
                 || section.starts_with("includeif ")
                 || section.starts_with("includeif\t");
         }
         match include_path(trimmed).filter(|_| in_include) {
+            // Absolute, below a home, or with git's own prefix `%(prefix)/`: these mean the same from
+            // anywhere.
             Some(path) if !path.is_empty() && !path.starts_with(['/', '~', '%']) => {
                 let absolute = dir.join(&path).to_string_lossy().into_owned();
+                // git reads a backslash and a quote within quotes as escapes.
                 let escaped = absolute.replace('\\', "\\\\").replace('"', "\\\"");
                 out.push_str(&format!("\tpath = \"{escaped}\"\n"));
             }
             _ => out.push_str(line),
         }
     }
+    // Appended lines must not continue the user's last one.
     if !out.is_empty() && !out.ends_with('\n') {
         out.push('\n');
     }

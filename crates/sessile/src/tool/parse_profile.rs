@@ -156,6 +156,7 @@ impl<'a> Table<'a> {
     /// A path that is joined to the room's.
     fn inside(&self, key: &str) -> Result<String> {
         let path = self.text(key)?;
+        // A path that leads out of the room would write over the user's own files.
         let leads_out = path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".");
         if path.is_empty() || leads_out {
             return Err(self.wrong(key, "a path inside the room"));
@@ -213,6 +214,7 @@ impl<'a> Table<'a> {
         let members = table.node.members().iter();
         members
             .map(|(name, _)| {
+                // A profile's names end up in scripts of shells.
                 if !crate::context::is_variable_name(name) {
                     return Err(table.wrong(name, "named like a variable"));
                 }
@@ -342,6 +344,7 @@ impl<'a> Table<'a> {
             }
         };
         let (format, entries) = (self.target_format()?, self.text_or_list("entries")?);
+        // Names of tables and columns cannot be SQL parameters, so they must need no quoting.
         let is_plain =
             |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
         let is_column = |entry: &String| {

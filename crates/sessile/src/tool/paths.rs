@@ -52,8 +52,10 @@ impl Originals {
     pub(crate) fn carried<'n>(&self, world: &World, names: impl Iterator<Item = &'n str>) -> String {
         let mut replaced = self.replaced.clone();
         for name in names {
+            // The outermost value is the user's own; an enclosing session has recorded it already.
             replaced.entry(name.to_owned()).or_insert_with(|| {
                 let before = world.variable(name).and_then(OsStr::to_str);
+                // Every program in the session could read it there, and a session would carry it on.
                 before.filter(|_| !looks_secret(name)).map(str::to_owned)
             });
         }
@@ -80,10 +82,12 @@ impl UserPaths {
             let outside =
                 outside.iter().filter_map(|originals| originals.get(world, name)).map(PathBuf::from);
             let own = world.path_variable(name).map(Path::to_owned);
+            // The XDG specification says that relative paths are to be ignored.
             outside.chain(own).filter(|path| path.is_absolute()).collect()
         };
         let mut homes = named("HOME");
         homes.extend(world.home().map(Path::to_owned));
+        // `HOME` may be that of a session; the password database knows the user's own.
         homes.extend(world.account_home());
         let mut configs = named("XDG_CONFIG_HOME");
         configs.extend(homes.iter().map(|home| home.join(".config")));
@@ -118,6 +122,7 @@ impl SessionPaths {
         sockets: PathBuf,
     ) -> Self {
         let absolute =
+            // Relative paths are invalid by the XDG specification.
             |name: &str| originals.get(world, name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute("HOME").or_else(|| world.home().map(Path::to_owned));
         let below = |variable: &str, usual: &str| {
@@ -166,6 +171,7 @@ impl SessionPaths {
         ];
         for (placeholder, value) in known {
             if filled.contains(placeholder) {
+                // Variables are written as text, so a path that is not UTF-8 counts as missing.
                 filled = filled.replace(placeholder, value?.to_str()?);
             }
         }
@@ -186,6 +192,7 @@ fn require_own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
 /// The same for a room and what it lies in, up to the state directory.
 pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
     let mut is_in_marked = false;
+    // `rooms/` and the state directory, which are the application's own.
     for above in room.ancestors().skip(1).take(2) {
         // One's own link is one's own will.
         let is_own_link =

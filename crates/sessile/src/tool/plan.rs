@@ -109,6 +109,7 @@ impl Plan {
     /// When the list of copies was last written, in seconds and nanoseconds; `None` if there is none.
     pub(super) fn prepared_at(room: &Path) -> Option<(i64, i64)> {
         let found = room.join(COPIES).metadata().ok()?;
+        // The change time cannot be set by a program, unlike the modification time.
         Some((found.ctime(), found.ctime_nsec()))
     }
 

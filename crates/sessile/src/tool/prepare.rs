@@ -39,6 +39,7 @@ pub fn prepare(
 ) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
+    // Before the plan is read: it decides which files are copied and which variables are set.
     require_own_room(room, state.world().uid())?;
     require_text(room)?;
     let plan = Plan::load(room)?;
@@ -51,6 +52,7 @@ pub fn prepare(
             && bindings.iter().all(|(tool, said)| {
                 plan.bound.iter().any(|bound| {
                     // A call that wants more targets in the copies does not speak for the next one.
+                    // A setting that cannot be read restricts: the strict side is the safe one.
                     let is_restricted = || bound.restricted || !restricts(state, tool, said).unwrap_or(true);
                     bound.tool == *tool && bound.holds(said) && is_restricted()
                 })
@@ -61,11 +63,14 @@ pub fn prepare(
         Ok(plan)
     };
     if is_done(&plan) {
+        // On the fast path too: the working directory may be another one than last time.
         return plant_work(plan, false);
     }
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
+    // Read again under the lock: another command may have prepared the room during the wait.
     let plan = Plan::load(room)?;
     if is_done(&plan) {
+        // Planting works in the working directory, so it need not keep other commands of the room waiting.
         drop(dir);
         return plant_work(plan, false);
     }
@@ -79,6 +84,7 @@ pub fn prepare(
 /// Removes protected targets from the room of a session whose context may not be used any more. Returns whether it was bound to any.
 pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     let room = session.room().dir();
+    // Without bindings the room never held a protected target.
     if Plan::load(room)?.bound.is_empty() {
         return Ok(false);
     }
@@ -89,6 +95,7 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
     let all = state.tools().list()?;
     let mut targets = preparation.protected(&all, None)?;
+    // Targets of tools that were never copied are in no file of the room.
     targets.retain(|target| plan.tool(&target.tool).is_some());
     let profiles: Vec<Profile> = all.into_iter().map(|(profile, _)| profile).collect();
     let withholding = Withholding {
@@ -186,6 +193,7 @@ impl Preparation<'_> {
             targets: &targets,
             locker: &locker,
         };
+        // Before anything is copied: a context that binds a protected target gets no room at all.
         withholding.check_bindings()?;
         let durable = self.is_durable();
         let mut copies = Plan::copies(&self.places.room)?;
@@ -199,12 +207,16 @@ impl Preparation<'_> {
             if is_new || is_back {
                 let (prepared, seeded) = self.plant(profile)?;
                 plan.tools.retain(|tool| tool.tool != profile.name);
+                // Its binding was in the old copy, so it has to be applied anew.
                 plan.bound.retain(|bound| bound.tool != profile.name);
                 plan.tools.push(prepared);
                 copies.insert(profile.name.clone(), seeded);
             }
         }
+        // Before the plan: a tool counts as prepared once the plan names it, and its copies must be known by
+        // then.
         Plan::save_copies(&copies, self.dir, durable)?;
+        // With a selection of tools some are missing, which a later command may want.
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
         self.grow_config(&mut plan, &copies)?;
         let is_exposed = plan.home.is_some() && self.unlink_defaults(&profiles, &targets)?;
@@ -212,6 +224,7 @@ impl Preparation<'_> {
             plan.home = Some(self.grow_home(&copies, &profiles, &targets)?);
             plan.real_home.clone_from(&self.places.home);
         }
+        // Digests are taken before targets are removed, to tell that removal from changes by the session.
         let is_unchanged = |seeded: &SeedCopy| seed::digest(&seeded.to) == seeded.digest;
         let withheld_tools: BTreeSet<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
         let unchanged: Vec<(String, usize)> = copies
@@ -226,6 +239,7 @@ impl Preparation<'_> {
         plan.save(self.dir, durable)?;
         let was_bound = std::mem::take(&mut plan.bound);
         if self.bind(&mut plan, &profiles, context, &copies, &was_bound)? {
+            // A copy that was made anew has the protected targets again.
             withheld = withholding.apply(&plan, before.as_ref())?;
         }
         // What the context says or protects is no change of the session's.
@@ -249,6 +263,7 @@ impl Preparation<'_> {
     /// The protected targets that a session of this context does not have.
     fn protected(&self, all: &[(Profile, Source)], context: Option<&Context>) -> Result<Vec<GuardedTarget>> {
         let contexts = self.state.contexts().user_contexts()?;
+        // Without a guarded context nothing is protected, and no file has to be read.
         if contexts.iter().all(|context| context.guard == Guard::None) {
             return Ok(Vec::new());
         }
@@ -272,6 +287,7 @@ impl Preparation<'_> {
         let locker = self.state.locker()?;
         let mut bound = Vec::new();
         for (tool, bindings) in &context.tools {
+            // `wanted_profiles` has refused unknown tools already.
             let Some(profile) = profiles.iter().find(|profile| profile.name == *tool) else { continue };
             let shared = plan.tool(tool).and_then(|prepared| prepared.shared.clone());
             let site = Binder {
@@ -302,6 +318,7 @@ impl Preparation<'_> {
                     is_copied_anew = true;
                     let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
+                    // The first error says what is wrong; the second only that a new copy did not help.
                     let bound = again.map_err(|_| error)?;
                     is_restricted = is_strict;
                     self.state.warn(

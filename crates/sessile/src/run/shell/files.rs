@@ -36,6 +36,7 @@ pub(in crate::run) fn shell_files(
     let files = Files::of(state, room, changes, None);
     let (bash, zsh) = (files.dir.join("bash"), files.dir.join("zsh"));
     if !bash.exists() {
+        // bash's file last: its existence says that all files are complete.
         files.write_zsh(state)?;
         files.write(state, "bash", &files.bash())?;
     }
@@ -86,6 +87,7 @@ impl<'a> Files<'a> {
     fn bash(&self) -> String {
         let own = self.own[0].as_ref();
         let mut text =
+            // The user's own file is still read; `BASH_ENV` names only one.
             own.map_or_else(String::new, |own| format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
         // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
         text.push_str("shopt -q login_shell || return 0\n");
@@ -108,6 +110,7 @@ impl<'a> Files<'a> {
         let (names, own) = (names.join(" "), quoted(self.own[1].as_deref().unwrap_or_default()));
         let here = quoted(&here.to_string_lossy());
         let prompt = self.mark.filter(|_| name == ".zshrc").map_or_else(String::new, |mark| {
+            // `%` begins an expansion in zsh's prompt.
             let mark = quoted(&format!("({}) ", mark.replace('%', "%%")));
             // The mark is shown once: a prompt that the hook has changed shows it already.
             format!("case $PROMPT in *_sessile_mark*) ;; *) PROMPT={mark}\"$PROMPT\" ;; esac\n")

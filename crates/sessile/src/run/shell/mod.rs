@@ -36,7 +36,9 @@ impl Shell {
     /// Text quoted as one word of the shell.
     pub fn quoted(self, text: &str) -> String {
         match self {
+            // Single quotes protect everything but themselves.
             Shell::Bash | Shell::Zsh => format!("'{}'", text.replace('\'', "'\\''")),
+            // fish also reads a backslash inside single quotes.
             Shell::Fish => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
         }
     }

@@ -37,6 +37,7 @@ pub fn startup(
             let dir = files.write_zsh(state)?.to_string_lossy().into_owned();
             (vec![word], vec![("ZDOTDIR".to_owned(), dir)])
         }
+        // fish has no option for another start-up file; `--init-command` runs after the user's own.
         Some(shell @ Shell::Fish) => {
             let (script, mark) = (files.script(shell), shown(shell));
             let text = format!(
