@@ -13,7 +13,7 @@ use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
 use crate::tool::profile::{Binding, Edit, ExistenceCheck, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
-use crate::tool::target::{MissingTarget, STRICT, TargetCopies};
+use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 /// A binding that was carried out.
@@ -146,18 +146,17 @@ impl Binder<'_> {
             return Ok(());
         }
         let fill = |text: &str| filled(text, "", &said);
-        let copies = TargetCopies {
-            sets: &self.profile.targets,
-            room: self.room,
-            locker: self.locker,
-            fill: &fill,
-            defaults: &[],
-        };
+        let copies = self.copies_of_targets(&fill);
         let is_known = |key: &str, name: &str| needs_no_entry(self.profile, bindings, key, name);
         if let Some(MissingTarget { set, name, looked }) = copies.missing(&bound, is_known)? {
             return Err(self.not_found(&set, &name, &looked));
         }
         if is_strict { copies.restrict(&bound) } else { Ok(()) }
+    }
+
+    fn copies_of_targets<'a>(&'a self, fill: &'a dyn Fn(&str) -> String) -> TargetCopies<'a> {
+        let (sets, room, locker) = (self.profile.targets.as_slice(), self.room, self.locker);
+        TargetCopies { sets, room, locker, fill, defaults: &[] }
     }
 
     /// Fails unless the value is known by one of its signs; returns the files that were looked at.
@@ -171,6 +170,14 @@ impl Binder<'_> {
         let mut looked = Vec::new();
         for sign in &binding.exists {
             let found = match sign {
+                ExistenceCheck::Entry => {
+                    let fill = |text: &str| filled(text, value, said);
+                    let set = self.profile.targets.iter().filter(|set| set.name == key);
+                    let places = set.flat_map(|set| &set.places);
+                    looked.extend(places.map(|place| self.room.join(fill(&place.file))));
+                    let bound = BoundTargets::from([(key.to_owned(), vec![value.to_owned()])]);
+                    self.copies_of_targets(&fill).missing(&bound, |_, _| false)?.is_none()
+                }
                 ExistenceCheck::Is(known) => known == value,
                 ExistenceCheck::Path(path) => {
                     let path = self.room.join(filled(path, value, said));

@@ -74,6 +74,16 @@ impl Profile {
                 Binding { about: STRICT_ABOUT.to_owned(), flag: true, ..Binding::default() },
             ));
         }
+        let is_set = |name: &String| targets.iter().any(|set| set.name == *name);
+        let wants_entry = |binding: &Binding| binding.exists.contains(&ExistenceCheck::Entry);
+        if let Some((key, _)) = bind.iter().find(|(key, binding)| wants_entry(binding) && !is_set(key)) {
+            return Err(root.wrong("bind", &format!("a target named {key}, which `entry = true` asks for")));
+        }
+        let mut seed: Vec<Seed> = root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?;
+        if !targets.is_empty() {
+            // A backup holds the targets of its original, and nothing would remove one there.
+            seed.iter_mut().for_each(|seed| seed.skip_backups = true);
+        }
         Ok(Profile {
             name: root.text("name")?,
             about: root.text("about")?,
@@ -97,7 +107,7 @@ impl Profile {
             variables: root.pairs("variables")?,
             unless_set: root.pairs("unless-set")?,
             unless_exists: root.optional_text("unless-exists")?,
-            seed: root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?,
+            seed,
             work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
             bind,
             targets,
@@ -269,6 +279,7 @@ impl<'a> Table<'a> {
             except: self.list("except")?,
             link: self.list("link")?,
             make,
+            skip_backups: false,
         })
     }
 
@@ -369,7 +380,10 @@ impl<'a> Table<'a> {
     }
 
     fn exists(&self) -> Result<ExistenceCheck> {
-        self.only(&["file", "line", "path", "is"])?;
+        self.only(&["file", "line", "path", "is", "entry"])?;
+        if self.flag("entry", false)? {
+            return Ok(ExistenceCheck::Entry);
+        }
         Ok(match (self.node.get("path"), self.optional_text("is")?) {
             (Some(_), _) => ExistenceCheck::Path(self.inside("path")?),
             (None, Some(value)) => ExistenceCheck::Is(value),

@@ -127,6 +127,8 @@ pub struct Seed {
     pub link: Vec<String>,
     /// Placeholder if the user has no such file.
     pub make: Option<Placeholder>,
+    /// Whether backups and editors' files in a directory are left out.
+    pub skip_backups: bool,
 }
 
 /// Format of a seeded file.
@@ -191,7 +193,7 @@ pub struct Binding {
 }
 
 /// Check that a bound value exists.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExistenceCheck {
     /// A line of a file in the room.
@@ -205,6 +207,8 @@ pub enum ExistenceCheck {
     Path(String),
     /// This literal value.
     Is(String),
+    /// An entry of the key's set of targets.
+    Entry,
 }
 
 /// A change to a file in the room.

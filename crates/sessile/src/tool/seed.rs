@@ -1,5 +1,6 @@
 //! Copying the user's state into a room, so that logins still work there and nothing is written back.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -23,6 +24,10 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 const MOST_FILES: usize = 20_000;
 /// How deep directories are copied; a directory in a directory takes a frame of the stack.
 pub(super) const DEEPEST: usize = 100;
+
+/// Names of files that editors and people leave beside an original.
+const BACKUPS: [&str; 11] =
+    ["*~", "*.bak", "*.bak.*", "*.backup", "*.old", "*.orig", "*.save", "*.swp", "*.swo", "#*#", ".#*"];
 
 /// Copy of a tool's state in a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,7 +208,7 @@ impl<'a> Copier<'a> {
             let target = to.join(entry.file_name());
             // Links are followed: the room must not lead back into what is shared.
             let Ok(kind) = path.metadata() else { continue };
-            if matches(&self.seed.except) {
+            if matches(&self.seed.except) || (self.seed.skip_backups && is_backup(&entry.file_name())) {
                 continue;
             } else if matches(&self.seed.link) {
                 link(&path, &target)?;
@@ -305,6 +310,11 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
         Ok(_) => std::fs::remove_file(path),
     };
     removed.map_err(|error| Error::io("remove", path, error))
+}
+
+fn is_backup(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    BACKUPS.iter().any(|pattern| is_like(pattern, &name))
 }
 
 /// Whether a name is like a pattern in which `*` stands for any text.

@@ -3,6 +3,7 @@
 mod context;
 mod crash;
 mod drift;
+mod file_case;
 mod leaks;
 mod pins;
 mod pins_files;
@@ -15,5 +16,6 @@ mod rooms;
 pub(crate) mod run;
 mod shells;
 mod strict;
+mod strict_files;
 mod terminal;
 mod tool;

@@ -1,21 +1,11 @@
 //! Protected targets of tools that are tried by their files.
 
+use crate::isolation::file_case::FileCase;
 use crate::isolation::protected::run;
 use crate::{home, room};
 
-/// A tool whose target `production` is protected.
-struct ProtectedFile {
-    tool: &'static str,
-    binding: &'static str,
-    original: &'static str,
-    copy: &'static str,
-    text: &'static str,
-    stays: &'static [&'static str],
-    goes: &'static [&'static str],
-}
-
-const BY_FILES: &[ProtectedFile] = &[
-    ProtectedFile {
+const BY_FILES: &[FileCase] = &[
+    FileCase {
         tool: "az",
         binding: "subscription = \"Production\"",
         original: ".azure/azureProfile.json",
@@ -24,7 +14,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["Staging"],
         goes: &["Production", "Alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "npm",
         binding: "registry = \"https://npm.corp.example/prod/\"",
         original: ".npmrc",
@@ -34,7 +24,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["KEEP", "@corp:registry=", "registry=https://public.example/"],
         goes: &["GO1", "GO2"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "glab",
         binding: "host = \"gitlab.prod.example\"",
         original: ".config/glab-cli/config.yml",
@@ -43,7 +33,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep", "git_protocol"],
         goes: &["gone"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "doctl",
         binding: "context = \"production\"",
         original: ".config/doctl/config.yaml",
@@ -52,7 +42,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep"],
         goes: &["gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "argocd",
         binding: "context = \"production\"",
         original: ".config/argocd/config",
@@ -62,7 +52,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["s.example", "keep"],
         goes: &["p.example", "gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "databricks",
         binding: "profile = \"production\"",
         original: ".databrickscfg",
@@ -71,7 +61,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep"],
         goes: &["gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "snow",
         binding: "connection = \"production\"",
         original: ".snowflake/config.toml",
@@ -81,7 +71,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep", "cli.logs"],
         goes: &["gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "hcloud",
         binding: "context = \"production\"",
         original: ".config/hcloud/cli.toml",
@@ -90,7 +80,16 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep"],
         goes: &["gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
+        tool: "hcloud",
+        binding: "context = \"production\"",
+        original: ".config/hcloud/cli.toml",
+        copy: "hcloud/cli.toml",
+        text: "active_context = \"staging\"\ncontexts = [{ name = \"staging\", token = \"keep\" }, { name = \"production\", token = \"gone\" }, { name = \"alias\", token = \"gone\" }]\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
         tool: "psql",
         binding: "service = \"production\"",
         original: ".pg_service.conf",
@@ -99,7 +98,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["s.example"],
         goes: &["p.example", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "rclone",
         binding: "remote = \"production\"",
         original: ".config/rclone/rclone.conf",
@@ -108,7 +107,7 @@ const BY_FILES: &[ProtectedFile] = &[
         stays: &["keep"],
         goes: &["gone", "alias"],
     },
-    ProtectedFile {
+    FileCase {
         tool: "gcloud",
         binding: "configuration = \"production\"",
         original: ".config/gcloud/configurations/config_production",
@@ -121,20 +120,15 @@ const BY_FILES: &[ProtectedFile] = &[
 
 #[test]
 fn copies_of_other_tools_do_not_hold_what_is_protected() {
-    for ProtectedFile { tool, binding, original, copy, text, stays, goes } in BY_FILES {
+    for case in BY_FILES {
         let home = home();
-        let context = format!("guard = \"explicit\"\n[tools.{tool}]\n{binding}\n");
-        home.write(".config/sessile/contexts/production.toml", context);
-        home.write(original, text);
+        home.write(
+            ".config/sessile/contexts/production.toml",
+            format!("guard = \"explicit\"\n{}", case.context()),
+        );
+        case.write(&home);
         run(&home, &["--session", "s1"], &["true"]).ok();
-        let held = std::fs::read_to_string(room(&home, "s1").join(copy)).unwrap_or_default();
-        for word in *stays {
-            assert!(held.contains(word), "{tool}: {word} in {held}");
-        }
-        for word in *goes {
-            assert!(!held.contains(word), "{tool}: {word} in {held}");
-        }
-        assert_eq!(home.read(original), *text, "{tool}: the user's own file is as it was");
+        case.check(&home, "s1");
     }
 }
 

@@ -5,11 +5,11 @@ use testkit::{Call, Home};
 use crate::isolation::run::kubeconfig;
 use crate::{home, room};
 
-fn run(home: &Home, command: &[&str]) -> Call {
+pub(super) fn run(home: &Home, command: &[&str]) -> Call {
     home.call(&["run", "--session", "s1", "--context", "c", "--"]).args(command).with_tools()
 }
 
-fn bound(toml: &str) -> Home {
+pub(super) fn bound(toml: &str) -> Home {
     let home = home();
     home.write(".config/sessile/contexts/c.toml", toml);
     home
@@ -153,6 +153,28 @@ fn gh_keeps_the_host_and_the_user() {
 }
 
 #[test]
+fn backups_in_a_directory_are_not_copied() {
+    let home = bound("[tools.gh]\nuser = \"bot\"\n");
+    let hosts = "github.com:\n    users:\n        bot:\n            oauth_token: gho_bot\n";
+    home.write(".config/gh/hosts.yml", hosts);
+    let backups = [
+        "hosts.yml.bak",
+        "hosts.yml~",
+        ".hosts.yml.swp",
+        "hosts.yml.orig",
+        "#hosts.yml#",
+        "old/hosts.yml.bak",
+    ];
+    for name in backups {
+        home.write(format!(".config/gh/{name}"), "oauth_token: gho_admin\n");
+    }
+    home.write(".config/gh/config.yml", "editor: vim\n");
+    let held = run(&home, &["sh", "-c", "cat $(find \"$GH_CONFIG_DIR\" -type f)"]).ok().stdout();
+    assert!(held.contains("gho_bot") && held.contains("vim"), "{held}");
+    assert!(!held.contains("gho_admin"), "{held}");
+}
+
+#[test]
 fn docker_keeps_the_context_and_its_keys() {
     testkit::require_tool("docker");
     let home = bound("[tools.docker]\ncontext = \"staging\"\n");
@@ -197,139 +219,5 @@ fn gcloud_keeps_the_configuration_and_its_account() {
         let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         assert!(holds("v-dev"), "{file}");
         assert!(!holds("v-admin") && !holds("admin@example.com"), "{file}: also not in free pages");
-    }
-}
-
-/// A tool that is tried by its files.
-struct FileCase {
-    tool: &'static str,
-    binding: &'static str,
-    original: &'static str,
-    copy: &'static str,
-    text: &'static str,
-    stays: &'static [&'static str],
-    goes: &'static [&'static str],
-}
-
-const BY_FILES: &[FileCase] = &[
-    FileCase {
-        tool: "az",
-        binding: "subscription = \"Staging\"",
-        original: ".azure/azureProfile.json",
-        copy: "azure/azureProfile.json",
-        text: "\u{feff}{\"subscriptions\":[{\"id\":\"1\",\"name\":\"Staging\",\"isDefault\":false},{\"id\":\"2\",\"name\":\"Production\",\"isDefault\":true}]}",
-        stays: &["Staging"],
-        goes: &["Production"],
-    },
-    FileCase {
-        tool: "npm",
-        binding: "registry = \"https://npm.corp.example/team/\"",
-        original: ".npmrc",
-        copy: "npm/npmrc",
-        text: "registry=https://public.example/\n@corp:registry=https://npm.corp.example/team/\n//npm.corp.example/:_authToken=KEEP1\n\
-         //npm.corp.example/team/:_authToken=KEEP2\n//npm.corp.example/other/:_authToken=GO1\n//public.example/:_authToken=GO2\n\
-         //public.example:_authToken=GO3\n\"//public.example/:_authToken\"=GO4\n//public.example:8080:_auth=GO5\n_auth=GO6\n",
-        stays: &["KEEP1", "KEEP2", "@corp:registry=", "registry=https://public.example/"],
-        goes: &["GO1", "GO2", "GO3", "GO4", "GO5", "GO6"],
-    },
-    FileCase {
-        tool: "glab",
-        binding: "host = \"gitlab.example.com\"",
-        original: ".config/glab-cli/config.yml",
-        copy: "glab/config.yml",
-        text: "git_protocol: ssh\nhosts:\n    gitlab.example.com:\n        token: keep\n    gitlab.com:\n        token: gone\n",
-        stays: &["keep", "git_protocol"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "doctl",
-        binding: "context = \"staging\"",
-        original: ".config/doctl/config.yaml",
-        copy: "xdg/config/doctl/config.yaml",
-        text: "context: production\nauth-contexts:\n    staging: keep\n    production: gone\n",
-        stays: &["keep"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "argocd",
-        binding: "context = \"staging\"",
-        original: ".config/argocd/config",
-        copy: "argocd/config",
-        text: "current-context: production\ncontexts:\n- {name: staging, server: s.example, user: su}\n- {name: production, server: p.example, user: pu}\n\
-         servers:\n- {server: s.example}\n- {server: p.example}\nusers:\n- {name: su, auth-token: keep}\n- {name: pu, auth-token: gone}\n",
-        stays: &["s.example", "keep"],
-        goes: &["p.example", "gone"],
-    },
-    FileCase {
-        tool: "databricks",
-        binding: "profile = \"staging\"",
-        original: ".databrickscfg",
-        copy: "databricks/cfg",
-        text: "\u{feff}[production]\ntoken = gone\n[staging]\ntoken = keep\n[\tproduction ]\ntoken = gone\n",
-        stays: &["keep"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "snow",
-        binding: "connection = \"staging\"",
-        original: ".snowflake/config.toml",
-        copy: "snowflake/config.toml",
-        text: "default_connection_name = \"x\"\n[cli.logs]\nlevel = \"info\"\n[connections.staging]\naccount = \"keep\"\n[connections.production]\naccount = \"gone\"\n",
-        stays: &["keep", "cli.logs"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "hcloud",
-        binding: "context = \"staging\"",
-        original: ".config/hcloud/cli.toml",
-        copy: "hcloud/cli.toml",
-        text: "active_context = \"x\"\n[[contexts]]\nname = \"staging\"\ntoken = \"keep\"\n[[contexts]]\nname = \"production\"\ntoken = \"gone\"\n",
-        stays: &["keep"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "psql",
-        binding: "service = \"staging\"",
-        original: ".pg_service.conf",
-        copy: "pg/service.conf",
-        text: "[staging]\nhost=s.example\n[production]\nhost=gone.example\n",
-        stays: &["s.example"],
-        goes: &["gone"],
-    },
-    FileCase {
-        tool: "rclone",
-        binding: "remote = \"staging\"",
-        original: ".config/rclone/rclone.conf",
-        copy: "rclone/rclone.conf",
-        text: "[staging]\ntype = crypt\nremote = base:dir\n[base]\ntype = s3\nkey = keep\n[production]\ntype = s3\nkey = gone\n",
-        stays: &["[staging]", "keep"],
-        goes: &["gone"],
-    },
-];
-
-#[test]
-fn copies_of_other_tools_hold_only_what_is_bound() {
-    for FileCase { tool, binding, original, copy, text, stays, goes } in BY_FILES {
-        let home = bound(&format!("[tools.{tool}]\n{binding}\n"));
-        home.write(original, text);
-        if *tool == "psql" {
-            home.write(
-                ".pgpass",
-                "s.example:*:*:u:secret-s\ngone.example:*:*:u:secret-g\n*:*:*:u:secret-any\n",
-            );
-        }
-        run(&home, &["true"]).ok();
-        let held = std::fs::read_to_string(room(&home, "s1").join(copy)).unwrap();
-        for word in *stays {
-            assert!(held.contains(word), "{tool}: {word} in {held}");
-        }
-        for word in *goes {
-            assert!(!held.contains(word), "{tool}: {word} in {held}");
-        }
-        if *tool == "psql" {
-            let held = std::fs::read_to_string(room(&home, "s1").join("pg/pgpass")).unwrap();
-            assert_eq!(held, "s.example:*:*:u:secret-s\n*:*:*:u:secret-any\n");
-        }
-        assert_eq!(home.read(original), *text, "{tool}: the user's own file is as it was");
     }
 }

@@ -189,6 +189,8 @@ impl EntryFile<'_> {
             keys.map(|keys| keys.trim_end_matches(']').split('|').collect()).unwrap_or_default();
         if let Some(tables) = item.as_array_of_tables_mut() {
             tables.retain(|table| is_kept(&of_element(&tree_of_toml(&Item::Table(table.clone())), &keys)));
+        } else if let Some(tables) = item.as_array_mut() {
+            tables.retain(|table| is_kept(&of_element(&tree_of_toml(&Item::Value(table.clone())), &keys)));
         } else if let Some(table) = item.as_table_like_mut() {
             let dropped: Vec<String> = table
                 .iter()
@@ -321,6 +323,9 @@ fn tree_of_toml(item: &Item) -> Tree {
     }
     if let Some(tables) = item.as_array_of_tables() {
         return Tree::List(tables.iter().map(|table| tree_of_toml(&Item::Table(table.clone()))).collect());
+    }
+    if let Some(values) = item.as_array() {
+        return Tree::List(values.iter().map(|value| tree_of_toml(&Item::Value(value.clone()))).collect());
     }
     match item.as_str() {
         Some(text) => Tree::Scalar(Scalar::quoted(text)),
