@@ -72,6 +72,7 @@ pub fn in_force_of(state: &State, context: &Context) -> Result<Vec<Approval>> {
 
 /// The same, as a store says.
 pub(super) fn in_force_in(state: &State, store: Option<&Store>, context: &Context) -> Result<Vec<Approval>> {
+    // Most contexts have no approval, and the digest is computed only to compare it with one.
     let identity = OnceCell::new();
     holding(state, store, Some(context.name.as_str()), |approval| {
         let identity = identity.get_or_init(|| ContextIdentity::of(context));
@@ -84,6 +85,7 @@ pub(super) fn was_given(store: &Store, context: &Context) -> Result<bool> {
     let path = ContextIdentity::of(context).path;
     let is_of_file = |row: &ApprovalRow| {
         row.approval.context == context.name.as_str()
+            // Approvals of older versions have no path, and count for any file of the name.
             && row.approval.path.as_ref().is_none_or(|approved| *approved == path)
     };
     Ok(store.all_approvals()?.iter().any(is_of_file))
@@ -117,6 +119,7 @@ fn holding(
 
 /// Whether an approval holds: by the wall clock, which may have been set back, and by the clock since boot.
 fn holds(approval: &NewApproval, now_ms: i64, boot: &str, since_boot_ms: i64) -> bool {
+    // Time synchronization may step the clock back a little after the grant.
     const SKEW_MS: i64 = 60_000;
     let by_wall = now_ms < approval.expires_ms && now_ms > approval.granted_ms.saturating_sub(SKEW_MS);
     by_wall && holds_since_boot(approval, boot, since_boot_ms)
@@ -173,6 +176,7 @@ pub fn check_grant(state: &State, name: &ContextName, time: Duration) -> Result<
 /// Gives an approval. With a PIN set, the right one must be given too.
 pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
     let context = check_grant(state, name, time)?;
+    // After the other checks: an attempt is counted, and must not be spent on a call that fails anyway.
     let with_pin = verify_pin(state, pin)?;
     give(state, &context, time, Given::OnTerminal { with_pin })
 }
@@ -182,6 +186,7 @@ pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str
 pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: &str) -> Result<Approval> {
     let context = check_grantable(state, name)?;
     check_time(time)?;
+    // The client chooses its own name, which ends up in the history and on terminals.
     let client = match plain_name(client, LONGEST_CLIENT) {
         empty if empty.is_empty() => "a client without a name".to_owned(),
         named => named,
@@ -272,6 +277,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
     record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
+    // The approval holds already; a list of requests is no reason to report a failure.
     if let Err(error) = request::settle(state, name.as_str()) {
         state.warn(format!("the requests of context {name} stay listed: {error}"), None);
     }
@@ -284,6 +290,7 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     let not_found = || Error::Guard(GuardError::ApprovalNotFound(name.to_string()));
     // A store that nobody has made yet holds no approval, and is not made for this.
     state.store()?.ok_or_else(not_found)?;
+    // First of all: whatever fails afterwards, the context is shut.
     let count = revoke_unrecorded(state, name)?;
     if count == 0 {
         return Err(not_found());
@@ -314,6 +321,8 @@ impl From<ApprovalRow> for Approval {
             path: row.approval.path,
             granted_at: rfc3339(row.approval.granted_ms),
             expires_at: rfc3339(row.approval.expires_ms),
+            // One that had expired by the clock since boot is stored as revoked at its end; nobody revoked
+            // it.
             revoked_at: row.revoked_ms.filter(|at| *at != row.approval.expires_ms).map(rfc3339),
             granted_by: row.approval.granted_by,
             terminal: row.approval.terminal,

@@ -72,6 +72,7 @@ impl<'a> Contexts<'a> {
         for path in self.files()? {
             match path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) {
                 Some(Ok(name)) => drop(names.insert(name)),
+                // One badly named file must not hide all other contexts.
                 _ => self.state.warn(
                     format!("{} cannot be a context: its name is not valid", shown(path.display())),
                     None,
@@ -240,6 +241,7 @@ impl<'a> Contexts<'a> {
 
     /// Fails if a context binds a tool or a key that does not exist. Bindings that were there before are not checked.
     pub(crate) fn check_bindings(&self, context: &Context, before: &[(String, Bindings)]) -> Result<()> {
+        // A binding of a tool that was removed since must not keep the user from editing other keys.
         let changed: Vec<_> = context.tools.iter().filter(|binding| !before.contains(binding)).collect();
         if changed.is_empty() {
             return Ok(());
@@ -355,6 +357,7 @@ impl<'a> Contexts<'a> {
 
     /// The error that a context is not there, with the nearest one that is.
     pub(crate) fn not_found(&self, name: &ContextName, named_by: Option<&Origin>) -> Error {
+        // The error is that the context is missing; a name that is near is only added to it.
         let names = self.names().unwrap_or_default();
         Error::Context(ContextError::NotFound {
             name: name.to_string(),
@@ -378,6 +381,7 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
         document.as_ref().is_some_and(|document| document.text().trim_ascii().is_empty())
     };
     let mut document = load(path)?;
+    // The common case reads the file once and asks no clock.
     if is_empty(&document) {
         let begun = Instant::now();
         while is_empty(&document) && begun.elapsed() < SETTLING && is_recent(path) {
@@ -390,6 +394,7 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
 
 /// Whether a context file that cannot be read speaks of a guard.
 fn may_be_guarded(path: &Path) -> bool {
+    // A file that cannot even be read may say anything.
     crate::files::read(path).map_or(true, |text| text.is_some_and(|text| text.contains("guard")))
 }
 

@@ -42,6 +42,7 @@ impl Contexts<'_> {
         replace: bool,
     ) -> Result<Context> {
         refuse_secrets(changes)?;
+        // Before the context is looked for: a half-done rename could show it under two names or none.
         settle(self.state)?;
         if let Some(existing) = self.find(name)? {
             if !replace {
@@ -129,6 +130,7 @@ impl Contexts<'_> {
         }
         let path = existing.path().to_owned();
         let text = existing.document().text().to_owned();
+        // A session keeps its context by name for its whole life, so the name must stay.
         let pinned: Vec<String> = pointing_to(self.state, from)?
             .into_iter()
             .filter_map(|(_, origin)| origin.name.filter(|_| origin.layer == Layer::Session))
@@ -257,6 +259,7 @@ impl Contexts<'_> {
         let trusted = home != super::ContextLocation::Project
             || trust::is_trusted(
                 self.state.app(),
+                // The store may have been created by this very change.
                 self.state.fresh_store()?.as_ref(),
                 path,
                 document.text(),
@@ -277,6 +280,7 @@ impl Contexts<'_> {
 
 /// The guard of a context that is made by changes.
 fn guard_after(changes: &[ContextEdit]) -> Guard {
+    // The last change of a key wins when they are applied.
     let guard = changes.iter().rev().find(|change| change.key == SettingKey::new(["guard"]));
     guard.and_then(|change| Guard::parse(change.value.as_ref()?.as_str()?)).unwrap_or_default()
 }

@@ -110,6 +110,7 @@ impl Context {
                 }),
             }
         }
+        // Checked here, so that a wrong setting is reported with the context and not at its first use.
         let settings = Stack::new(app, vec![context.settings()]);
         settings.check()?;
         context.unknown.extend(settings.unknown(MOST_UNKNOWN).0);
@@ -303,7 +304,9 @@ impl Reader<'_> {
             }
             let key = format!("{key}.{name}");
             let value = match (&node.data, node.get("credential")) {
+                // A variable cannot hold a NUL byte.
                 (Data::Text(text), _) if !text.contains('\0') => Variable::Plain(text.clone()),
+                // Another key beside it would be ignored, although its author meant something by it.
                 (Data::Table(members), Some(credential)) if members.len() == 1 => {
                     Variable::Credential { credential: self.text(&key, credential)?.to_owned() }
                 }
@@ -356,6 +359,7 @@ pub(super) fn free_value(node: &Node) -> Option<Value> {
 /// Whether a variable can have this name.
 pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
+        // Shells do not take such a name for a variable.
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

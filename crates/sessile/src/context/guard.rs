@@ -58,6 +58,7 @@ pub struct GuardState {
 impl Context {
     /// Fails unless the guard is satisfied for a call that was led here by `origin`.
     pub fn check_guard(&self, state: &State, origin: &Origin) -> Result<()> {
+        // Without a guard that needs it the store is not opened: this is on the path of every command.
         let store = if self.guard == Guard::Approval || self.is_empty() { state.store()? } else { None };
         self.check_guard_in(state, store, origin)
     }
@@ -78,6 +79,7 @@ impl Context {
     /// The same with the approvals of this store.
     pub(super) fn check_guard_in(&self, state: &State, store: Option<&Store>, origin: &Origin) -> Result<()> {
         let guard = self.effective_guard(state, store)?;
+        // First: an approval does not open a context that was selected by accident.
         if guard >= Guard::Explicit && !origin.layer.is_explicit() {
             return Err(
                 GuardError::NotExplicit { name: self.name.to_string(), origin: origin.to_string() }.into()
@@ -94,6 +96,7 @@ impl Context {
         let approved_until = match self.guard {
             Guard::Approval => {
                 let approvals = approval::in_force_of(state, self)?;
+                // RFC 3339 times in UTC sort as text.
                 approvals.into_iter().map(|approval| approval.expires_at).max()
             }
             _ => None,

@@ -84,6 +84,7 @@ pub(super) fn authorize_changes(state: &State, changes: &[ContextChange]) -> Res
 }
 
 pub(super) fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
+    // With a PIN a terminal alone does not prove a person: agents have terminals too.
     let is_person = can_ask(state) && state.call().interactive_terminal().is_some() && !is_pin_set(state)?;
     let is_approved = || match &change.before {
         Some(table) => approval::is_table_approved(state, &change.name, &change.path, table),
@@ -97,6 +98,7 @@ pub(super) fn require_authority(state: &State, change: &ContextChange) -> Result
 
 /// Neither a guard nor a pin would be a rail if what runs in a session could change it.
 fn refuse_in_session(state: &State, change: &ContextChange) -> Result<()> {
+    // Both: a variable puts a process inside, a flag or the terminal makes a call act in a session.
     let is_inside = || Ok::<_, Error>(state.enclosing_session().is_some() || state.session()?.is_some());
     if change.before.is_none() || !is_inside()? {
         return Ok(());
@@ -123,6 +125,7 @@ fn changes_in(effect: &Effect) -> Vec<ContextChange> {
     let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
     let changes = names.into_iter().filter_map(|name| {
         let (before, after) = (before.remove(&name), after.get(&name));
+        // By meaning: comments, order and spelling of values are no change of the context.
         let is_same = before.as_ref().zip(after).is_some_and(|(before, after)| before.is_same_as(after));
         let after = after.map(guard_of);
         (!is_same).then(|| ContextChange { name, path: path.clone(), before, after })
@@ -176,6 +179,7 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
             }
             Effect::Text { path, before, after, .. } => {
                 let (before, after) = (before.as_deref(), after.as_deref());
+                // Settings of a context lead only its own sessions, except for the vault.
                 let leading = match is_context_file(path) {
                     true => None,
                     false => leading_change(state.app(), path, before, after),

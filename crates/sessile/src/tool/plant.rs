@@ -33,6 +33,7 @@ pub(crate) fn places(state: &State, session: &Session) -> SessionPaths {
 /// Temporary directory, if its path is short enough for sockets.
 fn temporary(world: &crate::world::World) -> &Path {
     let said = world.path_variable("TMPDIR").filter(|dir| {
+        // In a shared directory another user could have made the name first.
         let is_safe = require_private_place(&dir.join("sockets"), world.uid()).is_ok();
         is_safe && dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2
     });
@@ -122,6 +123,7 @@ impl Preparation<'_> {
         error: &Error,
     ) -> Result<SeedCopy> {
         let plain = Seed { format: None, append: None, ..seed.clone() };
+        // Files that cannot be parsed cannot be merged, so only the first is copied.
         let first = &from[..from.len().min(1)];
         let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
         let what =
@@ -145,6 +147,7 @@ impl Preparation<'_> {
     /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
     fn make_sockets(&self, prepared: &mut PreparedTool) -> Result<()> {
         let dir = &self.places.sockets;
+        // A socket that cannot be bound would make the tool fail in a way that nobody understands.
         if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
             prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
             self.state.warn(

@@ -45,12 +45,14 @@ pub struct GuardedTarget {
 impl GuardedTarget {
     /// Whether it is withheld from sessions of other contexts.
     pub fn is_protected(&self) -> bool {
+        // Without an entry nothing can be removed, and calling it protected would promise too much.
         self.shared_with.is_empty() && self.has_entry
     }
 
     /// Whether sessions of this context have it.
     pub(crate) fn is_open_in(&self, context: Option<&Context>) -> bool {
         context.is_some_and(|context| {
+            // A project could otherwise open a target by naming a context of its own like a guarded one.
             context.home != ContextLocation::Project
                 && self.contexts.iter().any(|name| name == context.name.as_str())
         })
@@ -138,11 +140,13 @@ pub(crate) fn resolve(
     let mut found: BTreeMap<(String, String, String, String), GuardedTarget> = BTreeMap::new();
     for context in contexts.iter().filter(|context| context.guard > Guard::None) {
         for (target, profile) in bound_targets(context, profiles) {
+            // An account is protected within its host; the host itself may hold unprotected accounts.
             if target.is_container {
                 continue;
             }
             let scope = scope(profile, &target.key, &target.said);
             let id = (target.tool.clone(), target.key.clone(), target.name.clone(), scope);
+            // Reading the identities opens files, so it is done once for each target.
             let guarded = found.entry(id).or_insert_with(|| originals.describe(profile, target));
             guarded.contexts.push(context.name.to_string());
         }
@@ -150,6 +154,7 @@ pub(crate) fn resolve(
     let mut targets: Vec<GuardedTarget> = found.into_values().collect();
     for context in contexts.iter().filter(|context| context.guard == Guard::None) {
         for (bound, profile) in bound_targets(context, profiles) {
+            // The user's files are read only where a guarded context binds the same key.
             if targets.iter().any(|target| target.tool == bound.tool && target.key == bound.key) {
                 let bound = originals.describe(profile, bound);
                 let same = targets.iter_mut().filter(|target| is_same(profile, target, &bound));
@@ -218,6 +223,7 @@ fn is_same(profile: &Profile, target: &GuardedTarget, bound: &GuardedTarget) -> 
     if (&target.tool, &target.key) != (&bound.tool, &bound.key) {
         return false;
     }
+    // An alias of a guarded target in an unguarded context shares it, as its own name would.
     let is_identical = target.identities.iter().any(|identity| bound.identities.contains(identity));
     let mut places = profile.targets.iter().filter(|set| set.name == target.key).flat_map(|set| &set.places);
     let is_named = places.any(|place| is_same_name(place, &bound.name, &target.name));

@@ -65,6 +65,7 @@ impl Preparation<'_> {
         let mut is_any = false;
         for (relative, _) in self.defaults(profiles, targets) {
             let mut path = at.clone();
+            // Any directory on the way may be the link: the farm links whole directories where it can.
             for part in &relative {
                 path.push(part);
                 let leads_out = path.is_symlink()

@@ -17,6 +17,7 @@ use crate::world::World;
 pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     workdir_state::remove_copies(room);
+    // A room without a readable plan has no moved directories to bring anything out of.
     let Ok(plan) = Plan::load(room) else { return Ok(()) };
     // A plan that was tampered with must not move what is outside the room.
     let is_inside = |moved: &Path| {
@@ -25,6 +26,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home)
         && is_inside(moved)
     {
+        // Hidden files in a moved home are state of tools, which ends with the session.
         let new: Vec<PathBuf> = new_in(moved).into_iter().filter(|path| !is_hidden(path)).collect();
         if !new.is_empty() {
             require_own(room, real, &UserPaths::of(world).homes)?;
@@ -40,6 +42,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
         let is_tools = |path: &PathBuf| copies.values().flatten().any(|copy| copy.to.starts_with(path));
         for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
             let target = path.file_name().map(|name| real.join(name));
+            // A name that the user has by now stays the user's; the session's entry goes with the room.
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {
                 require_own(room, real, &UserPaths::of(world).configs)?;
                 bring_out(&path, real, "")?;
@@ -81,6 +84,7 @@ fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
         other.push(format!(".{session}"));
         target = into.join(other);
     }
+    // Never over a file of the user's, not even one that an earlier session left.
     if target.symlink_metadata().is_ok() {
         return Err(FileError::Exists(target).into());
     }

@@ -55,6 +55,7 @@ pub(crate) fn sources(
     let absolute = |path: PathBuf| cwd.map_or_else(|| path.clone(), |cwd| cwd.join(&path));
     let all: Vec<PathBuf> = match own {
         Some(value) if seed.merge => {
+            // Such a variable is a list, as `PATH` is.
             std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).map(absolute).collect()
         }
         Some(value) => vec![absolute(PathBuf::from(value))],
@@ -75,16 +76,19 @@ pub(crate) fn plant(
     durable: bool,
 ) -> Result<SeedCopy> {
     let to = places.room.join(&seed.to);
+    // A killed attempt may have left a part; copies count only once the plan names them.
     remove(&to)?;
     if let Some(parent) = to.parent() {
         make_dir(parent)?;
     }
+    // Read before the copy: a change in between then shows as a change of the original, not of the copy.
     let original = digest_all(from);
     let first = from.first().map_or(Path::new(""), PathBuf::as_path);
     let mut copier = Copier::new(tool, seed, first, durable);
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Placeholder::Dir) => make_dir(&to)?,
+            // An empty file is not valid JSON.
             Some(Placeholder::File) if seed.format == Some(Format::Json) => {
                 copier.put(&to, b"{}\n", 0o600)?;
             }
@@ -135,8 +139,10 @@ fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> 
                 for place in TreePath::parse(path, str::to_owned).find_mut(&mut tree) {
                     if let Tree::Scalar(scalar) = place {
                         let relative = !scalar.text.is_empty() && !scalar.text.starts_with('/');
+                        // A command without a slash is looked up in PATH.
                         if relative && (!only_with_slash || scalar.text.contains('/')) {
                             scalar.text = directory(file).join(&scalar.text).to_string_lossy().into_owned();
+                            // A path may look like a number or a boolean.
                             scalar.quoted = true;
                         }
                     }
@@ -207,6 +213,7 @@ impl<'a> Copier<'a> {
             let matches = |patterns: &[String]| patterns.iter().any(|pattern| is_like(pattern, &shown));
             let target = to.join(entry.file_name());
             // Links are followed: the room must not lead back into what is shared.
+            // A dangling link.
             let Ok(kind) = path.metadata() else { continue };
             if matches(&self.seed.except) || (self.seed.skip_backups && is_backup(&entry.file_name())) {
                 continue;
@@ -239,6 +246,7 @@ impl<'a> Copier<'a> {
 
     fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
         let fail = |error| Error::io("copy", from, error);
+        // Without it, opening a pipe would wait for a writer.
         let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let source = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
             Ok(source) => source,
@@ -249,8 +257,10 @@ impl<'a> Copier<'a> {
         let found = source.metadata().map_err(fail)?;
         crate::files::require_file(from, &found)?;
         self.count(found.len())?;
+        // Owner only, whatever the original allows: the room is private. Executables stay executable.
         let mode = found.permissions().mode() & 0o700 | 0o600;
         let mut target = new_file(to, mode)?;
+        // The file may grow while it is copied.
         std::io::copy(&mut source.take(LARGEST), &mut target)
             .map_err(|error| Error::io("write", to, error))?;
         self.settle(&target, to)
@@ -267,6 +277,7 @@ impl<'a> Copier<'a> {
         if !self.durable {
             return Ok(());
         }
+        // The plan names this copy after a crash, so its content must be there.
         file.sync_data().map_err(|error| Error::io("write", path, error))
     }
 
@@ -285,6 +296,7 @@ impl<'a> Copier<'a> {
 fn new_file(path: &Path, mode: u32) -> Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     let file = file.map_err(|error| Error::io("write", path, error))?;
+    // Explicit, because `open` applies the umask.
     file.set_permissions(Permissions::from_mode(mode)).map_err(|error| Error::io("write", path, error))?;
     Ok(file)
 }
@@ -341,12 +353,15 @@ pub(crate) fn digest_all(paths: &[PathBuf]) -> Option<String> {
 
 fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
+    // The top may be a link to the user's real file, whose content counts; below it links count as links.
     let kind = if name.as_os_str().is_empty() { path.metadata() } else { path.symlink_metadata() }.ok()?;
     hasher.update(name.as_os_str().as_bytes());
+    // Separators keep `a` + `bc` apart from `ab` + `c`.
     hasher.update([0]);
     if kind.is_dir() && name.components().count() <= DEEPEST {
         let mut names: Vec<_> =
             std::fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name()).collect();
+        // The order of a directory differs between file systems and copies.
         names.sort();
         for entry in names {
             // What cannot be read counts by its name.

@@ -47,6 +47,7 @@ pub(crate) fn build(real: &Path, at: &Path, private: &PrivatePaths) -> Result<()
 fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Result<()> {
     let entries = match std::fs::read_dir(real) {
         Ok(entries) => entries,
+        // The user has no such directory yet; the farm is then empty.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io("read", real, error)),
     };
@@ -55,9 +56,12 @@ fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Res
         let (path, place) = (entry.path(), at.join(entry.file_name()));
         let name = relative.join(entry.file_name());
         match private.copies.iter().find(|(private, _)| *private == name) {
+            // What is there already is the session's, or a link of an earlier preparation.
             _ if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {}
             Some((_, copy)) if *copy != place => link(copy, &place)?,
             Some(_) => {}
+            // A linked directory could not hold a private copy, so the way to one is made of real
+            // directories.
             None if private.leads_on(&name) && path.is_dir() => {
                 make_dir(&place)?;
                 level(&path, &place, &name, private)?;

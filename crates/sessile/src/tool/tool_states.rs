@@ -53,6 +53,7 @@ pub fn tool_states(session: &Session) -> Result<Vec<ToolState>> {
                 original: seeded.from,
                 copy: seeded.to,
             })
+            // A placeholder that the session never used is nothing to report.
             .filter(|copy| !copy.original.is_empty() || copy.changed)
             .collect();
         let bound: Vec<String> = plan
@@ -84,6 +85,7 @@ pub fn changed_copies(session: &Session) -> Result<Vec<PathBuf>> {
     let Some(prepared) = Plan::prepared_at(room) else { return Ok(Vec::new()) };
     let copies = Plan::copies(room)?;
     let is_changed = |copy: &SeedCopy| {
+        // Digests read whole files, change times only their inodes.
         is_touched(&copy.to, prepared, 0) && digest(&copy.to) != copy.digest && !is_empty_dir(&copy.to)
     };
     Ok(copies.into_values().flatten().filter(is_changed).map(|copy| copy.to).collect())
@@ -91,7 +93,9 @@ pub fn changed_copies(session: &Session) -> Result<Vec<PathBuf>> {
 
 /// Whether something at a path or below was changed at a time or later.
 fn is_touched(path: &Path, since: (i64, i64), depth: usize) -> bool {
+    // A copy that is gone was changed.
     let Ok(found) = path.symlink_metadata() else { return true };
+    // Equal counts as later: time stamps are as coarse as the kernel's clock tick.
     if (found.ctime(), found.ctime_nsec()) >= since {
         return true;
     }

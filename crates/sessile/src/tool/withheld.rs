@@ -151,6 +151,7 @@ impl Withheld {
         words: &[OsString],
         is_new: bool,
     ) -> Result<()> {
+        // The program's name, however it is called: by a path or through PATH.
         let program = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
         let own = own_variables(state, session);
         for selection in self.selections(&own) {
@@ -164,6 +165,7 @@ impl Withheld {
                 })
                 .into());
             }
+            // Once per preparation, not at every command of the session.
             if is_new {
                 state.warn(
                     format!(
@@ -197,6 +199,7 @@ pub(crate) fn own_variables(state: &State, session: &Session) -> Vec<(String, St
         .enclosing_session()
         .is_some_and(|outer| outer != session.id.as_str() && session.name.as_deref() != Some(outer));
     let is_replaced = |name: &str| originals.replaced().any(|(replaced, _)| replaced == name);
+    // Names and values of targets are text.
     let inherited = world.variables().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let mut own: Vec<(String, String)> = inherited
         .filter(|(name, _)| !is_inside_other || !is_replaced(name))
@@ -252,6 +255,7 @@ impl Withholding<'_> {
         for profile in self.profiles {
             let targets: Vec<&GuardedTarget> =
                 self.targets.iter().filter(|target| target.tool == profile.name).collect();
+            // A shared tool has no copies to remove anything from.
             let is_shared = plan.tool(&profile.name).is_some_and(|prepared| prepared.shared.is_some());
             if targets.is_empty() || is_shared {
                 continue;
@@ -288,6 +292,7 @@ impl Withholding<'_> {
             let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
             bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
         });
+        // Read before the target is removed, because removing it may empty the selection.
         let selected = if is_bound { None } else { selection.selected(&target.key) };
         let copies =
             TargetCopies { sets: &profile.targets, room, locker: self.locker, fill: &fill, defaults };
@@ -301,8 +306,10 @@ impl Withholding<'_> {
             // The session has selected another one since.
             Some(_) => None,
             None if is_bound => None,
+            // The copy no longer shows what was removed from it by an earlier command, so the record says so.
             None => earlier.and_then(|earlier| earlier.deselected.clone()),
         };
+        // Names that were removed earlier are not in the copies any more, and variables may still use them.
         aliases.extend(earlier.into_iter().flat_map(|earlier| earlier.aliases.iter().cloned()));
         aliases.retain(|alias| *alias != target.name);
         aliases.sort();
@@ -333,6 +340,7 @@ impl Withholding<'_> {
                 let Ok(relative) = Path::new(&from).strip_prefix(real) else { continue };
                 let copy = at.join(relative);
                 let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+                // Behind a link is the user's own file, which must not be changed.
                 let is_own = copy.exists() && !copy.ancestors().take_while(|dir| dir != at).any(is_link);
                 if is_own {
                     found.push((PathBuf::from(&seed.to), copy));
@@ -344,6 +352,7 @@ impl Withholding<'_> {
 
     /// The record of what was withheld, with everything that it depends on.
     pub(crate) fn record(&self, plan: &Plan, tools: Vec<WithheldTool>) -> Result<Withheld> {
+        // A new or changed context can protect or open a target, so the context files count.
         let mut files = self.state.contexts().user_sources()?;
         let mut copies = Vec::new();
         for target in self.targets {

@@ -56,6 +56,7 @@ pub(crate) fn plant(
     let is_bound = |tool: &str| plan.bound.iter().any(|bound| bound.tool == tool);
     let tools = plan.tools.iter().filter(|tool| wanted.wants(&tool.tool, false, is_bound(&tool.tool)));
     for (tool, seed) in tools.flat_map(|tool| tool.work.iter().map(|seed| (tool.tool.as_str(), seed))) {
+        // Searching is for the first command only: on the fast path it would cost a walk through the tree.
         let dirs = if below { dirs_with(cwd, &seed.from) } else { vec![cwd.to_owned()] };
         for dir in dirs {
             plant_in(state, tool, &dir, seed, room)?;
@@ -71,6 +72,7 @@ fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path)
         return Ok(());
     }
     let Some(copy) = WorkCopy::new(dir, &seed.to) else { return Ok(()) };
+    // Warned about once: the record also remembers what was refused.
     let is_known = recorded(room).contains(&copy);
     // Before the copy is there, or a crash would leave it without a record.
     let record = || if is_known { Ok(()) } else { record(room, copy.clone(), state) };
@@ -130,6 +132,7 @@ impl Selection {
     }
 
     fn scan(&mut self, dir: &NoFollowDir, relative: &Path, seed: &WorkSeed) {
+        // The limit is for all levels together: a stranger decides the shape of the tree.
         let Ok((entries, has_more)) = dir.entries(MOST_ENTRIES.saturating_sub(self.seen)) else {
             self.left_out += 1;
             return;
@@ -184,8 +187,10 @@ impl Selection {
                 self.left_out += 1;
                 continue;
             };
+            // Owner only: others may be able to read the working directory.
             let mode = file.metadata()?.permissions().mode() & 0o700 | 0o600;
             let mut copy = target.make(parent)?.create_file(name, mode)?;
+            // The file may grow after its size was counted.
             std::io::copy(&mut file.take(MOST_BYTES), &mut copy)?;
         }
         for path in &self.links {
@@ -202,6 +207,7 @@ fn split(path: &Path) -> (&Path, &std::ffi::OsStr) {
 
 fn record(room: &Path, copy: WorkCopy, state: &State) -> Result<()> {
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
+    // Read under the lock: another command of the session may have added a copy.
     let mut all = recorded(room);
     all.push(copy);
     dir.replace_for_now(Path::new(RECORD), &serde_json::to_string(&all).unwrap_or_default(), 0o600)
@@ -216,9 +222,11 @@ fn recorded(room: &Path) -> Vec<WorkCopy> {
 pub(crate) fn remove_copies(room: &Path) {
     let id = room.file_name();
     for copy in recorded(room) {
+        // The record is in the room, where commands of the session can change it.
         let is_plain = copy.to.components().all(|part| matches!(part, Component::Normal(_)));
         // Only what bears the session's name is the session's.
         if is_plain && copy.to.file_name() == id {
+            // What cannot be removed was reported as displaced before, or is gone.
             let _ = copy.remove();
         }
     }
@@ -241,6 +249,7 @@ impl WorkCopy {
     fn open_dir(&self) -> std::io::Result<NoFollowDir> {
         let root = NoFollowDir::open(&self.dir)?;
         // The device is not compared: its number may change when the machine starts again.
+        // A directory above it may have been replaced by a link.
         if root.stat()?.st_ino != self.inode || self.dir.canonicalize()? != self.dir {
             return Err(ErrorKind::NotFound.into());
         }
@@ -252,6 +261,7 @@ impl WorkCopy {
         let root = self.open_dir()?;
         root.walk(parent)?.remove_tree(name)?;
         let (above, parent) = split(parent);
+        // The directory that holds the copies of all sessions stays while others have theirs.
         root.walk(above)?.remove_empty(parent)
     }
 }
@@ -268,6 +278,7 @@ fn dirs_with(cwd: &Path, name: &Path) -> Vec<PathBuf> {
                 found.push(dir.clone());
             }
             for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+                // Version control and caches are in hidden directories, and hold no working directory.
                 let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
                 if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     next.push(entry.path());

@@ -13,6 +13,7 @@ pub fn name_for_agent(url: &str) -> Result<CredentialName> {
     let words = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let mut name = String::new();
     for letter in words.chars() {
+        // Only characters that a credential's name and its variable can have.
         let is_kept = letter.is_ascii_alphanumeric() || letter == '.' || letter == '_';
         name.push(if is_kept { letter } else { '-' });
     }
@@ -49,6 +50,7 @@ impl Vault<'_> {
     /// A name for the credential of an agent that nobody named, and that no other credential has.
     pub fn free_name(&self, url: &str) -> Result<CredentialName> {
         let (base, all) = (name_for_agent(url)?, self.list()?);
+        // Two names can share one variable, as `a.b` and `a-b` do, so variables are compared.
         let variable = |name: &CredentialName| self.state.app().credential_variable(name);
         let is_free =
             |name: &CredentialName| all.iter().all(|one| variable(&one.about.name) != variable(name));
@@ -98,6 +100,7 @@ pub(super) fn bound_in<'a>(url: &str, all: &'a [CredentialMetadata]) -> Option<&
 
 /// Whether a URL is an agent's own, or one below it.
 fn is_below(url: &str, agent: &str) -> bool {
+    // Otherwise `https://a.example/b` would also match `https://a.example/bc`.
     url.strip_prefix(agent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -95,6 +95,7 @@ impl BackendChoice {
     /// Backend for the first credential: the keychain if it is available and unlocked, else a file.
     pub(crate) fn decide(state: &State) -> Backend {
         let usable = Desktop::connect(state).and_then(|desktop| desktop.require_unlocked());
+        // A locked keychain needs a person, and a script may store the first credential.
         if usable.is_ok() { Backend::Keychain } else { Backend::File }
     }
 

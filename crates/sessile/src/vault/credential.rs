@@ -214,6 +214,7 @@ impl Credential {
     /// Same credential with other metadata; omitted fields keep their value.
     #[must_use]
     pub fn with_about(mut self, mut about: CredentialMetadata) -> Self {
+        // A change of metadata keeps the kind: the secrets belong to it.
         about.kind = self.about.kind.clone();
         about.take_over(&self.about);
         about.expires_at = about.expires_at.or(self.about.expires_at);
@@ -234,6 +235,7 @@ impl Credential {
     /// The tokens that an authorization server has handed out, what renews the others first: to be given back.
     pub fn handed_out(&self) -> impl Iterator<Item = &Secret> {
         let is_handed_out = matches!(self.about.kind, CredentialKind::OAuth2(_));
+        // The refresh token first: while it is valid, a revoked access token can be replaced.
         self.secrets.refresh.iter().chain(&self.secrets.main).filter(move |_| is_handed_out)
     }
 
@@ -249,6 +251,7 @@ impl Credential {
     }
 
     /// The text that is handed to a keychain or a helper: secrets and all.
+    // The text holds the secrets, so its memory is cleared when it is dropped.
     pub(crate) fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(serde_json::to_string(&WholeRef::of(self)).unwrap_or_default())
     }
@@ -299,6 +302,7 @@ impl From<Whole> for Credential {
 
 /// Problem of a JSON text, without quoting it.
 pub(crate) fn unreadable(error: &serde_json::Error) -> String {
+    // Serde's message quotes what it found, which may be the secret.
     let what = match error.classify() {
         serde_json::error::Category::Data => "something in it does not mean anything here",
         serde_json::error::Category::Eof => "it ends too early",

@@ -46,6 +46,7 @@ impl Desktop {
         Ok(Desktop {
             keychain: RefCell::new(keychain),
             application: state.app().name().to_owned(),
+            // Two state directories of one user, of a test for example, must not share their items.
             vault: state.dirs().state()?.to_string_lossy().into_owned(),
         })
     }
@@ -122,6 +123,7 @@ impl CredentialBackend for Desktop {
 
     fn all(&self) -> Result<Vec<Credential>> {
         let mut all = self.credentials(&[("purpose", "credential")])?;
+        // Keychains return items in no particular order.
         all.sort_by(|a, b| a.about.name.cmp(&b.about.name));
         Ok(all)
     }

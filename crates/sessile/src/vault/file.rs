@@ -39,6 +39,7 @@ impl<'a> FileVault<'a> {
     /// Sealed file, if it exists.
     fn sealed(&self) -> Result<Option<SealedFile>> {
         let path = self.path();
+        // On the opened file: a check of the path could be of another one.
         let text = match read_checked(&path, LIMIT, |found| check_private(&path, found)) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
@@ -69,6 +70,7 @@ impl<'a> FileVault<'a> {
 
     /// The key of a file that is there. None is ever made for one: that would be another.
     fn key_of(&self, sealed: &SealedFile) -> Result<VaultKey> {
+        // Deriving a key from a passphrase takes 64 MiB and three passes, so it is done once per call.
         if let Some(key) =
             self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id)
         {
@@ -79,6 +81,7 @@ impl<'a> FileVault<'a> {
                 let path = keys::key_file(self.state, &self.dir)?;
                 let keys = keys::read_key_file(&path, self.state.world())?;
                 let keys = keys.ok_or(VaultError::KeyMissing { path: self.path(), key: path })?;
+                // A key of another id makes `open` report that the key is wrong.
                 let meant = keys.iter().find(|key| key.id() == sealed.header.key_id).or(keys.first());
                 meant.cloned().ok_or_else(|| self.unsealable(UnsealError::OtherKey))?
             }
@@ -106,6 +109,7 @@ impl<'a> FileVault<'a> {
         };
         let path = self.state.absolute(&path);
         let text = keys::read_private(&path, self.state.world())?.ok_or(FileError::NotFound(path))?;
+        // Editors end a file with a line break, which is no part of the passphrase.
         self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
     }
 
@@ -114,6 +118,7 @@ impl<'a> FileVault<'a> {
             Error::Vault(VaultError::Damaged { path: self.path(), reason: "it does not tell its key".into() })
         };
         let key = sealed.header.key.derive(passphrase).ok_or_else(damaged)?;
+        // The id tells a wrong passphrase from a damaged file.
         if key.id() != sealed.header.key_id {
             return Err(VaultError::WrongKey { path: self.path(), what: "the passphrase".into() }.into());
         }
@@ -124,6 +129,7 @@ impl<'a> FileVault<'a> {
     pub(crate) fn unlock(&self, passphrase: &Secret, time: Duration) -> Result<bool> {
         let Some(sealed) = self.sealed()? else { return Ok(false) };
         let key = self.derived(&sealed, passphrase)?;
+        // Before the key is kept: only a file that it opens proves the key.
         sealed.open(&key).map_err(|reason| self.unsealable(reason))?;
         let kept = keys::keep(self.state, &key, time)?;
         *self.state.vault_key().borrow_mut() = Some(key);
@@ -151,6 +157,7 @@ impl<'a> FileVault<'a> {
 
     /// Seals it under another key: from a file, the keychain, or this passphrase.
     pub(crate) fn rekey(&self, dir: &LockedDir, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
+        // Before a new key is made: a vault that cannot be opened must not get one.
         let all = self.read()?;
         let old = self.sealed()?.map(|sealed| sealed.header);
         let file = KeyFile::of(self.state, dir)?;
@@ -161,6 +168,7 @@ impl<'a> FileVault<'a> {
                 .and_then(|passphrase| to.derive(passphrase))
                 .ok_or_else(|| UsageError::Arguments("a passphrase is needed".into()))?,
         };
+        // The kept key is named after the old key's id, which is unknown once the file is sealed anew.
         let _ = self.lock_up()?;
         self.write(dir, &all, &key, to.clone())?;
         *self.state.vault_key().borrow_mut() = Some(key);
@@ -206,6 +214,7 @@ impl<'a> FileVault<'a> {
 
     fn write(&self, dir: &LockedDir, all: &[Credential], key: &VaultKey, source: KeySource) -> Result<()> {
         let content: Zeroizing<String> = credential::list_to_text(all);
+        // The sealed content is in hexadecimal; the rest of the file takes less than 4 KiB.
         if content.len() as u64 * 2 > LIMIT - 4096 {
             let size = content.len() as u64 * 2;
             return Err(FileError::TooLarge { path: self.path(), size, limit: LIMIT }.into());

@@ -17,6 +17,7 @@ use crate::state::State;
 use crate::vault::backend::CredentialBackend;
 use crate::vault::{Credential, program};
 
+// A helper may have to ask a person.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A program that keeps credentials.
@@ -60,6 +61,7 @@ impl<'a> Helper<'a> {
             // The caller's PATH counts, not that of this process.
             let path = state.world().variable("PATH").unwrap_or_default();
             let mut places = std::env::split_paths(path).map(|dir| dir.join(&name));
+            // A relative entry of PATH would run a program of the working directory.
             let found = places.find(|place| place.is_absolute() && place.is_file());
             found
                 .ok_or_else(|| VaultError::HelperFailed { helper: name, reason: "it is not in PATH".into() })?
@@ -81,13 +83,16 @@ impl<'a> Helper<'a> {
     fn ask<T>(&self, action: &str, rest: &str, read: impl FnOnce(HelperReply<'_>) -> Result<T>) -> Result<T> {
         let vault = serde_json::to_string(&self.vault).unwrap_or_default();
         let question =
+            // The request can hold the secrets of a credential.
             Zeroizing::new(format!("{{\"version\":1,\"action\":\"{action}\",\"vault\":{vault}{rest}}}\n"));
         let answer = program::ask(self.state.world(), &self.command, Some(&question), LIMIT)
             .map_err(|reason| self.failed(reason))?;
         let text = std::str::from_utf8(&answer.output).map_err(|_| self.failed("its answer is not text"))?;
+        // A helper with nothing to say may print nothing.
         let parsed = if text.trim().is_empty() { "{}" } else { text };
         let parsed: Result<HelperReply<'_>, _> = serde_json::from_str(parsed);
         match parsed {
+            // Before the status: its own words say more than a number.
             Ok(HelperReply { error: Some(error), .. }) => {
                 Err(self.failed(format!("it says: {}", crate::text::shortened(&error, 200))))
             }
@@ -103,6 +108,7 @@ impl<'a> Helper<'a> {
 }
 
 fn named(name: &CredentialName) -> String {
+    // A credential's name has no character that JSON escapes.
     format!(",\"name\":\"{name}\"")
 }
 
@@ -112,6 +118,7 @@ impl CredentialBackend for Helper<'_> {
             answer.credential.map(|one| self.read(one.get())).transpose()
         })?;
         match found {
+            // Otherwise a faulty helper could give a command the secret of another credential.
             Some(other) if other.about.name != *name => {
                 Err(self.failed("it answered with another credential"))
             }

@@ -42,6 +42,7 @@ impl KeySource {
         }
         let salt = unhex(salt)?;
         let argon2 =
+            // One lane, which the format implies: a file states memory and passes only.
             Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(*memory, *passes, 1, None).ok()?);
         let mut key = Zeroizing::new([0u8; 32]);
         argon2.hash_password_into(passphrase.expose().as_bytes(), &salt, key.as_mut()).ok()?;
@@ -72,6 +73,7 @@ pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<Vau
 /// The text of a file that only its owner can read.
 pub(crate) fn read_private(path: &Path, world: &World) -> Result<Option<Zeroizing<String>>> {
     let text = read_checked(path, LIMIT, |found| {
+        // Root can read every file anyway.
         let is_own = found.uid() == world.uid() || found.uid() == 0;
         match found.mode() & 0o077 {
             0 if is_own => Ok(()),
@@ -117,6 +119,7 @@ impl<'a> KeyFile<'a> {
     /// The file that the settings say. The vault's directory, where it usually is, is locked already.
     pub(crate) fn of(state: &'a State, vault: &'a LockedDir) -> Result<Self> {
         let path = key_file(state, vault.path())?;
+        // The directory that really holds the file is the one to lock.
         let real = crate::files::resolve_links(&path)?;
         let inode = |dir: &Path| dir.metadata().ok().map(|found| (found.dev(), found.ino()));
         let parent = real.parent().unwrap_or(Path::new("/"));
@@ -211,6 +214,7 @@ pub(crate) fn kept_file(state: &State, key_id: &str) -> Option<PathBuf> {
 /// Keeps a key for a time; `false` if no runtime directory is safe to use.
 pub(crate) fn keep(state: &State, key: &VaultKey, time: Duration) -> Result<bool> {
     let Some((dir, name)) = kept_place(state, &key.id()) else { return Ok(false) };
+    // The wall clock can be set back, and the key would then stay open.
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
     let kept = Kept { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
@@ -222,6 +226,7 @@ pub(crate) fn keep(state: &State, key: &VaultKey, time: Duration) -> Result<bool
     }
     // A file that is replaced keeps its owner and mode; this one must be new.
     locked.remove(Path::new(&name))?;
+    // A kept key counts within one boot only, so a crash may lose it.
     locked.replace_for_now(Path::new(&name), &text, 0o600)?;
     Ok(true)
 }
@@ -230,6 +235,7 @@ pub(crate) fn keep(state: &State, key: &VaultKey, time: Duration) -> Result<bool
 pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(VaultKey, Duration)>> {
     let Some((dir, name)) = kept_place(state, key_id) else { return Ok(None) };
     let Some(text) = read_own(dir, &name, state.world().uid())? else {
+        // A file that is exposed or not ours must not be found again as a key.
         return forget(state, key_id).map(|_| None);
     };
     let kept: Option<Kept> =
@@ -249,6 +255,7 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(VaultKey, Dura
 /// Deletes a kept key; returns whether it existed.
 pub(crate) fn forget(state: &State, key_id: &str) -> Result<bool> {
     let Some((dir, name)) = kept_place(state, key_id) else { return Ok(false) };
+    // Without a kept key nothing is locked or written.
     if dir.join(&name).symlink_metadata().is_err() {
         return Ok(false);
     }
@@ -263,6 +270,7 @@ fn read_own(dir: &Path, name: &str, uid: u32) -> Result<Option<Zeroizing<String>
         return Ok(None);
     };
     let found = file.metadata().map_err(fail)?;
+    // On the opened file, so that it cannot be exchanged after the check.
     if found.mode() & 0o077 != 0 || found.uid() != uid {
         return Ok(None);
     }

@@ -61,6 +61,7 @@ impl LoadedCredential {
         }
         let secret = self.secret.expose();
         let is_basic = matches!(self.about.kind, CredentialKind::Basic { .. });
+        // A line break would begin another header. Basic encodes its pair, so any character passes.
         if !is_basic && secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ') {
             return Err(CredentialError::Unusable {
                 name: self.about.name.to_string(),
@@ -104,6 +105,7 @@ impl Vault<'_> {
                     reason: format!("it stands in {variable}, which is not set"),
                 })?;
                 let mut credential = credential.clone();
+                // The token's own claim, unless the user has said when it ends.
                 credential.about.expires_at = credential.about.expires_at.or_else(|| jwt_expiry(value));
                 credential.secrets.main = Some(Secret::new(value));
                 self.checked(credential, wanted_by, None)
@@ -135,6 +137,7 @@ impl Vault<'_> {
                                 None,
                             );
                         }
+                        // The old token may still be valid, and then the failed renewal is only a warning.
                         self.checked(credential, wanted_by, Some((login, reason, refused)))
                     }
                     // The one that renews it takes long, and this one holds for a moment yet.
@@ -151,8 +154,10 @@ impl Vault<'_> {
     /// Credential from a variable named after it, with the sites of the stored one.
     pub fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
+        // A vault that cannot be opened must not keep a variable from being used.
         let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
             Some(kept)
+                // A variable holds the secret only; the header and the user name are in the vault.
                 if matches!(kept.kind, CredentialKind::ApiKey { .. } | CredentialKind::Basic { .. }) =>
             {
                 CredentialMetadata { expires_at: said.about.expires_at, ..kept }
@@ -207,6 +212,7 @@ impl Vault<'_> {
             return Ok(found.clone());
         }
         let _alone = self.lock_for_renewal(name)?;
+        // Read again under the lock: another process may have asked the command meanwhile.
         let found = self.require(name, "keeping its answer")?;
         let CredentialKind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         if is_kept(&found) {
@@ -229,6 +235,7 @@ impl Vault<'_> {
         let answer = self.ask_command(name, command)?;
         let now = self.state.world().now();
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        // A time beyond the calendar means no end.
         let end = now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
         // Its own end may come first.
         let end = [end, answer.expires_at].into_iter().flatten().min();
@@ -291,6 +298,7 @@ impl CommandAnswer {
             expiration_timestamp: Option<Timestamp>,
         }
         let text = std::str::from_utf8(output).map_err(|_| "its answer is not text")?.trim();
+        // No token begins with a brace, so a JSON answer cannot be mistaken for one.
         if text.starts_with('{') {
             let object: Object =
                 serde_json::from_str(text).map_err(|_| "its answer is no JSON that is understood")?;
@@ -306,6 +314,7 @@ impl CommandAnswer {
         }
         match text {
             "" => Err("it printed nothing"),
+            // More lines are an error text or a menu, which must not be sent as a token.
             _ if text.contains('\n') => Err("it printed more than one line"),
             _ => Ok(CommandAnswer { secret: Secret::new(text), expires_at: jwt_expiry(text) }),
         }
@@ -325,6 +334,7 @@ const ACCOUNT: [&str; 3] = ["email", "preferred_username", "sub"];
 pub fn jwt_account(token: &str) -> Option<String> {
     let mut parts = token.split('.');
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    // Claims can name people and permissions.
     let claims = zeroize::Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
     let claims: serde_json::Value = crate::json::from_slice(&claims).ok()?;
     ACCOUNT
@@ -337,6 +347,7 @@ pub fn jwt_account(token: &str) -> Option<String> {
 pub fn jwt_expiry(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {
+        // RFC 7519 allows a fraction of a second in a NumericDate.
         exp: f64,
     }
     let mut parts = token.split('.');

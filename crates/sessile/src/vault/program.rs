@@ -37,6 +37,7 @@ pub(crate) fn ask(
     if let Some(cwd) = world.cwd() {
         child.current_dir(cwd);
     }
+    // Standard input belongs to the caller, and may be data for the command.
     child.stdin(if question.is_some() { Stdio::piped() } else { Stdio::null() });
     // A person who watches is told what it says; elsewhere it could end up in a log.
     let stderr = if world.streams().stderr { Stdio::inherit() } else { Stdio::null() };
@@ -60,6 +61,7 @@ pub(crate) fn ask(
         let read = stdout.map(|stdout| stdout.take(LIMIT + 1).read_to_end(&mut output));
         sender.send(read.transpose().map(|_| output))
     });
+    // Threads can be refused by a process limit, and the child must not be left behind.
     if let Err(error) = writer.and(reader) {
         let _ = child.kill();
         let _ = child.wait();

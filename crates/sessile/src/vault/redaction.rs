@@ -37,6 +37,7 @@ impl Vault<'_> {
             let text = secret.expose();
             if text.len() >= SHORTEST {
                 wanted.push(Zeroizing::new(text.as_bytes().to_vec()));
+                // Tools keep logins in base 64 too, as a header of basic authentication has them.
                 wanted.extend(in_base64(text));
             }
         }
@@ -55,7 +56,10 @@ fn in_base64(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
         let mut padded = Zeroizing::new(vec![0u8; before]);
         padded.extend_from_slice(text.as_bytes());
         let encoded = Zeroizing::new(STANDARD_NO_PAD.encode(padded.as_slice()));
+        // The first letters of a shifted form mix in the bytes before the text: 2 after one byte, 3 after
+        // two.
         let first = [0, 2, 3][before];
+        // Only whole groups of three bytes: the last letters of a part depend on what follows.
         let last = padded.len() / 3 * 4;
         encoded.as_bytes().get(first..last).map(|part| Zeroizing::new(part.to_vec()))
     };
@@ -83,6 +87,7 @@ fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut RedactionRepo
 /// Writes asterisks over every occurrence. The length stays, so that whatever else is in the file stays readable. A file
 /// that has another name elsewhere, or that may not be written, is replaced in the room and left as it is elsewhere.
 fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<bool> {
+    // A pipe in a room must not be waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let open = |write: bool| OpenOptions::new().read(true).write(write).custom_flags(flags).open(path);
     let (mut file, may_write) = match open(true) {
@@ -112,11 +117,13 @@ fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<
     if places.is_empty() {
         return Ok(false);
     }
+    // A hard link: writing in place would change the user's own file.
     if may_write && found.nlink() == 1 {
         for (at, length) in places {
             file.seek(SeekFrom::Start(at as u64))?;
             file.write_all(&vec![b'*'; length])?;
         }
+        // A crash must not bring the secret back.
         file.sync_all()?;
     } else {
         for (at, length) in places {

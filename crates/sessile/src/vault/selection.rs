@@ -49,6 +49,7 @@ impl State {
             _ => None,
         };
         let at = |layer: Layer| named.as_ref().is_some_and(|(_, origin)| origin.layer == layer);
+        // A flag is stronger than a variable.
         if !at(Layer::Flag) {
             let variable = self.app().variable("TOKEN_FILE");
             if let Some(path) = self.world().variable(&variable) {
@@ -123,6 +124,7 @@ impl SelectedCredential {
                 Secret::new(zeroize::Zeroizing::new(text).trim())
             }
             CredentialSource::Token(token) => {
+                // A token in a `--config` file is as good as a token file, and held to the same rule.
                 self.origin.path.as_deref().map_or(Ok(()), require_private)?;
                 token.clone()
             }

@@ -83,11 +83,14 @@ impl TokenResponse {
         let seconds = expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         let end = seconds.and_then(|seconds| now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok());
         let about = &mut credential.about;
+        // Some servers leave `expires_in` out, and the token itself tells.
         about.expires_at = end.map(whole_seconds).or_else(|| crate::vault::jwt_expiry(access.expose()));
         about.updated_at = now;
+        // RFC 6749 (5.1): without `scope` the granted scopes are the requested ones.
         about.scopes = scopes.unwrap_or_else(|| std::mem::take(&mut about.scopes));
         about.account = account.or_else(|| about.account.take());
         credential.secrets.main = Some(access);
+        // RFC 6749 (6): without a new refresh token the old one stays valid.
         if refresh.is_some() {
             credential.secrets.refresh = refresh;
         }
@@ -152,6 +155,7 @@ impl Credential {
     pub(crate) fn freshness(&self, now: Timestamp) -> Freshness {
         let is_missing = matches!(self.about.kind, CredentialKind::OAuth2(_)) && self.secrets.main.is_none();
         match self.about.expires_at {
+            // A login without an access token has to be renewed before its first use.
             _ if is_missing => Freshness::Over,
             None => Freshness::Fresh,
             Some(end) if end <= now => Freshness::Over,
@@ -177,6 +181,7 @@ impl Vault<'_> {
         oauth: &OAuth2,
         renew: &dyn TokenRefresher,
     ) -> Result<Credential> {
+        // Before the wait: a failure that is older says nothing about now.
         let begun = self.state.world().since_boot();
         // Those that share a login share its refresh token, which may be good for one use only.
         let mut alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
@@ -244,6 +249,7 @@ impl Vault<'_> {
                 refused,
             })
         };
+        // Only the client's own grant needs no refresh token (RFC 6749, 4.4.3).
         if server.grant != Grant::ClientCredentials && source.refresh_token().is_none() {
             return Err(failed("the login left no refresh token".into(), true));
         }
@@ -264,6 +270,7 @@ impl Vault<'_> {
             renew.renew(&renewal).map_err(|TokenRequestError { reason, refused }| failed(reason, refused))?;
         let now = self.state.world().now();
         if let Some(login) = &login
+            // Taken out, because it belongs to the login and not to the credential that shares it.
             && let Some(refresh) = renewed.refresh.take()
         {
             // First of all: the old one may be worth nothing by now.
@@ -281,6 +288,7 @@ impl Vault<'_> {
             if before.about.kind != credential.about.kind
                 || before.secrets.refresh != credential.secrets.refresh
             {
+                // A person has changed it since: the new token is dropped rather than mixed with other data.
                 return Ok(Some(before));
             }
             let mut after = before;

@@ -42,6 +42,7 @@ impl CredentialBackend for Variables<'_> {
         let prefix = self.state.app().variable("CREDENTIAL_");
         let names = self.state.world().variables_with_prefix(&prefix);
         let names = names
+            // The mapping is not invertible; `-` is what names usually have.
             .filter_map(|(name, _)| name[prefix.len()..].to_ascii_lowercase().replace('_', "-").parse().ok());
         let found: Vec<CredentialName> = names.collect();
         found.iter().filter_map(|name| self.get(name).transpose()).collect()

@@ -64,6 +64,7 @@ impl State {
             (_, state) => Some(state?.join("vault")),
         };
         if let Some(dir) = &dir {
+            // Before any backend is chosen: the directory also says which one keeps the credentials.
             check_state_dir(dir)?;
         }
         let choice = BackendChoice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
@@ -110,6 +111,7 @@ impl Vault<'_> {
         name: &CredentialName,
         change: impl FnOnce(Option<Credential>) -> Result<Option<Credential>>,
     ) -> Result<Option<Credential>> {
+        // One lock for all backends: a keychain or a helper cannot compare and set by itself.
         let dir = self.lock()?;
         // Another may have decided meanwhile.
         let choice = BackendChoice::of(self.state, dir.path())?;
@@ -120,8 +122,10 @@ impl Vault<'_> {
         match change(before)? {
             Some(after) => {
                 if !had {
+                    // Only for a new name: a known one has its variable already.
                     self.refuse_twin(&*keeper, name)?;
                 }
+                // Before the choice is remembered: a failed first write must not decide for a backend.
                 keeper.put(&dir, &after)?;
                 if choice.backend.is_none() {
                     BackendChoice::remember(&dir, backend)?;
@@ -202,6 +206,7 @@ impl Vault<'_> {
         }
         let (old, new) = (self.keeper_of(from, dir.path())?, self.keeper_of(to, dir.path())?);
         let all = old.all()?;
+        // All are compared before the first is written, so that a conflict changes nothing.
         for one in &all {
             // One that an earlier move has left is the same.
             if new.get(&one.about.name)?.is_some_and(|there| there != *one) {
@@ -213,11 +218,14 @@ impl Vault<'_> {
         for one in &all {
             new.put(&dir, one)?;
         }
+        // After the copies and before the removal: a crash leaves the credentials in a place that is looked
+        // in.
         BackendChoice::remember(&dir, to)?;
         for one in &all {
             old.remove(&dir, &one.about.name)?;
         }
         if from == Backend::File {
+            // A sealed file that stays would look like a move that was cut short.
             dir.remove(Path::new(FILE))?;
         }
         let moved: Vec<CredentialName> = all.into_iter().map(|one| one.about.name).collect();
@@ -303,6 +311,7 @@ impl Vault<'_> {
     pub(crate) fn lock_for_renewal(&self, name: &CredentialName) -> Result<std::fs::File> {
         let dir = self.require_dir()?.join("renewing");
         crate::files::create_dir(&dir, 0o700)?;
+        // One file per credential, so that two renewals of different ones do not wait for each other.
         let path = dir.join(name.as_str());
         let file = crate::files::open_lock_file(&path)?;
         // A renewal is a call over the network: it may take longer than other locks are held.

@@ -61,6 +61,8 @@ impl EntryFile<'_> {
             TargetFormat::Sqlite => {
                 let Some((database, table, column)) = self.database()? else { return Ok(Vec::new()) };
                 let names =
+                    // Names of tables cannot be parameters; the profile's parser accepts letters, digits and
+                    // `_` only.
                     self.query(&database, &format!("SELECT DISTINCT \"{column}\" FROM \"{table}\""))?;
                 names.into_iter().map(|name| Entry::named(name, Tree::Map(Vec::new()))).collect()
             }
@@ -80,6 +82,7 @@ impl EntryFile<'_> {
                 let text = self.text()?;
                 let sections = sections(&text);
                 let stays =
+                    // Sections that the patterns do not name are no targets, and stay.
                     |section: &&Section<'_>| self.of_section(section).is_none_or(|entry| is_kept(&entry));
                 self.write(&sections.iter().filter(stays).map(Section::text).collect::<String>(), locker)
             }
@@ -107,6 +110,8 @@ impl EntryFile<'_> {
     fn write(&self, text: &str, locker: &Locker) -> Result<()> {
         let (parent, name) = (self.path.parent(), self.path.file_name().unwrap_or_default());
         let dir = LockedDir::lock(locker, parent.unwrap_or(Path::new("")), 0o700)?;
+        // The plan is saved after this; if a crash undoes it, the stamps differ and the removal is done
+        // again.
         dir.replace_for_now(Path::new(name), text, 0o600)
     }
 
@@ -169,6 +174,7 @@ impl EntryFile<'_> {
         let text = self.text()?;
         text.parse().map_err(|error: toml_edit::TomlError| {
             let before = error.span().and_then(|span| text.get(..span.start));
+            // Only the message: the full error quotes the line, which may hold a secret.
             self.invalid(before.map_or(1, |before| before.lines().count().max(1)), &error.message())
         })
     }
@@ -216,6 +222,7 @@ impl EntryFile<'_> {
         let name = self.place.entries.iter().find_map(|pattern| {
             let (before, after) = pattern.split_once("{}")?;
             let (name, _) = line.trim_start().strip_prefix(before)?.split_once(after)?;
+            // A comment is no entry.
             (!name.is_empty() && !name.starts_with(['#', ';'])).then_some(name)
         })?;
         Some(Entry::named(name, Tree::Map(Vec::new())))
@@ -241,6 +248,7 @@ impl EntryFile<'_> {
             if let Some(field) = self.place.content.as_ref().and_then(|content| content.name.as_deref())
                 && let Some(inner) = entry.field(field)
             {
+                // Both names count: people use the inner one, references and paths the directory's.
                 entry.names = vec![inner, name.to_owned()];
             }
             entries.push((found.path(), entry));
@@ -297,6 +305,7 @@ impl EntryFile<'_> {
         let names = self.query(&database, &format!("SELECT DISTINCT \"{column}\" FROM \"{table}\""))?;
         let dropped = names.into_iter().filter(|name| !is_kept(&Entry::named(name, Tree::Map(Vec::new()))));
         let run = || -> rusqlite::Result<()> {
+            // Deleted rows would otherwise stay readable in free pages of the file.
             database.pragma_update(None, "secure_delete", true)?;
             for name in dropped {
                 database.execute(&format!("DELETE FROM \"{table}\" WHERE \"{column}\" = ?1"), [name])?;

@@ -85,6 +85,7 @@ impl<'p> LoadedSets<'p> {
             for (at, field) in fields.iter().enumerate() {
                 let values = self.values(&set.name, name, field);
                 let joined = products.iter().flat_map(|before| {
+                    // A separator keeps `a` and `bc` apart from `ab` and `c`.
                     let separator = if at == 0 { "" } else { "\0" };
                     values.iter().map(move |value| format!("{before}{separator}{value}"))
                 });
@@ -113,6 +114,7 @@ impl<'p> LoadedSets<'p> {
                 }
             }
         }
+        // An empty field identifies nothing: all entries without it would be the same.
         values.retain(|value| !value.is_empty());
         values.sort();
         values.dedup();
@@ -164,13 +166,16 @@ fn normalized_value(value: &str) -> String {
     let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
     let rest = rest.trim_end_matches('/');
     let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    // The user part of a URL is not part of the server's identity.
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
+    // An IPv6 address has colons of its own, within brackets.
     let is_bare = !host.rsplit(']').next().unwrap_or_default().contains(':');
     let port = match scheme.to_ascii_lowercase().as_str() {
         "https" if is_bare => ":443",
         "http" if is_bare => ":80",
         _ => "",
     };
+    // A trailing dot names the same host (RFC 1034).
     format!("{}{port}{path}", host.trim_end_matches('.'))
 }
 

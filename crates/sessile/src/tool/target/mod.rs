@@ -238,6 +238,7 @@ impl TargetCopies<'_> {
                 loaded.push((set.name.as_str(), place, self.open(place).load()?));
             }
         }
+        // References can form chains and cycles, so names that are kept already are not opened again.
         while let Some((set, name)) = open.pop() {
             for (_, place, entries) in loaded.iter_mut().filter(|(name, ..)| *name == set) {
                 let name = normalized(place, &name);
@@ -316,5 +317,6 @@ fn normalized(place: &TargetPlace, name: &str) -> String {
         return name.to_owned();
     }
     let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
+    // Hosts are case-insensitive (RFC 3986, 3.2.2).
     rest.trim_end_matches('/').to_ascii_lowercase()
 }

@@ -37,6 +37,7 @@ impl ToolSelection<'_> {
     pub(crate) fn selected(&self, key: &str) -> Option<String> {
         let by_binding = || {
             let edits = self.profile.binding(key)?.edit.iter();
+            // Edits with another value set something that belongs to the target, not its name.
             edits.filter(|edit| edit.from.is_none() && edit.value.is_none()).find_map(|edit| {
                 let mut tree = self.tree(&edit.file, edit.format.notation()?)?;
                 match (&edit.set, &edit.require, &edit.mark) {
@@ -48,6 +49,7 @@ impl ToolSelection<'_> {
         };
         let name = by_binding().or_else(|| self.by_field(key));
         let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        // The tool uses its default where nothing is selected, so a protected default counts as selected.
         name.or_else(|| self.place(key)?.default.clone())
     }
 
@@ -65,6 +67,7 @@ impl ToolSelection<'_> {
                 false if place.exists(&mut tree) => drop(place.set(&mut tree, &Scalar::quoted(""))),
                 false => {}
             }
+            // An unchanged file keeps its stamp, and the plan stays valid.
             if tree != before {
                 let path = self.path(&edit.file);
                 let (parent, name) = (path.parent(), path.file_name().unwrap_or_default());

@@ -21,10 +21,12 @@ impl TargetCopies<'_> {
     /// referred to. Returns the names of the removed targets. A file that cannot be understood is removed whole.
     pub(crate) fn withhold(&self, target: &WithheldEntry<'_>) -> Result<Vec<String>> {
         let Some(set) = self.sets.iter().find(|set| set.name == target.set) else { return Ok(Vec::new()) };
+        // Before anything is read: a link could lead the removal to the user's own files.
         self.require_real_places()?;
         let locate = |place: &TargetPlace| Ok(self.files(place));
         let mut loaded = loop {
             match LoadedSets::load(self.sets, self.fill, &locate) {
+                // What cannot be parsed cannot be searched, so it could still hold the target.
                 Err(Error::Tool(ToolError::InvalidFile { path, .. })) if path.exists() => remove(&path)?,
                 loaded => break loaded?,
             }
@@ -40,6 +42,7 @@ impl TargetCopies<'_> {
                 };
                 entry.names.iter().any(is_listed)
             };
+            // A file without such an entry is not rewritten: its stamp stays.
             if loaded.entries.iter().any(is_removed) {
                 let file = EntryFile { place: loaded.place, path: loaded.path.clone(), fill: self.fill };
                 file.retain(&|entry| !is_removed(entry), self.locker)?;
@@ -57,6 +60,7 @@ impl TargetCopies<'_> {
             for other in others {
                 for referred in loaded.references(&set, &name, other) {
                     let entry = (other.to_owned(), referred);
+                    // A user or cluster that another context uses must stay, or that context would break.
                     if !removed.contains(&entry) && !is_referred(loaded, removed, &entry) {
                         removed.insert(entry.clone());
                         open.push(entry);
@@ -74,6 +78,7 @@ impl TargetCopies<'_> {
             Some(if rest.as_os_str().is_empty() { default.clone() } else { default.join(rest) })
         });
         let all = [self.room.join(&filled)].into_iter().chain(defaults);
+        // Without following links: a link in the place of a copy has to be noticed.
         all.filter(|path| path.symlink_metadata().is_ok()).collect()
     }
 
@@ -88,6 +93,8 @@ impl TargetCopies<'_> {
                     let (path, reason) = (dir.to_owned(), "it was replaced by a link");
                     return Err(SessionError::UnsafeRoom { path, reason }.into());
                 }
+                // Files are replaced by a rename, which puts a file in the place of the link. These are
+                // changed in place.
                 if is_link(&path) && matches!(place.format, TargetFormat::Dir | TargetFormat::Sqlite) {
                     remove(&path)?;
                 }

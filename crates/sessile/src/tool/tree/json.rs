@@ -88,6 +88,7 @@ fn written(scalar: &Scalar) -> String {
         Scalar { text, quoted: false } if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
             text.clone()
         }
+        // An empty plain scalar comes from YAML or from a new member, and stands for nothing.
         Scalar { text, quoted: false } if text.is_empty() => "null".to_owned(),
         Scalar { text, .. } => quoted(text),
     }

@@ -77,6 +77,7 @@ impl Tree {
 
     /// Whether it says nothing: `null`, `~`, or an empty plain scalar.
     fn is_nothing(&self) -> bool {
+        // The spellings of null in YAML's core schema.
         matches!(self, Tree::Scalar(Scalar { text, quoted: false }) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
@@ -115,6 +116,7 @@ impl Tree {
                 }
             }
             (Tree::List(mine), Tree::List(other)) => {
+                // A set, because kubeconfigs can have thousands of contexts.
                 let named: std::collections::HashSet<String> =
                     mine.iter().filter_map(|tree| tree.member("name")?.text().map(str::to_owned)).collect();
                 let is_new = |tree: &Tree| {
@@ -122,6 +124,7 @@ impl Tree {
                 };
                 mine.extend(other.into_iter().filter(is_new));
             }
+            // Different kinds cannot be merged; the first file wins, as in kubectl.
             _ => {}
         }
     }

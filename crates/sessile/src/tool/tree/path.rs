@@ -98,6 +98,7 @@ impl TreePath {
             let chosen = trees.iter().position(|tree| last.selects(tree));
             for (at, tree) in trees.iter_mut().enumerate() {
                 let word = if Some(at) == chosen { "true" } else { "false" };
+                // Plain, so that it is a boolean and not text.
                 TreePath(vec![Step::Key(flag.to_owned())]).set(tree, &Scalar::plain(word));
             }
         }

@@ -49,6 +49,7 @@ impl Reader<'_> {
     fn take(&mut self, event: Event<'_>, line: usize) -> Result<bool> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
+                // `!!str 123` is text, although it looks like a number.
                 let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
                 let quoted = is_text || style != ScalarStyle::Plain;
                 self.put(Tree::Scalar(Scalar { text: text.into_owned(), quoted }), anchor, 1, line)?;
