@@ -80,6 +80,7 @@ impl Child {
     /// for who starts one.
     fn spawn_as_script(&self, error: std::io::Error) -> std::io::Result<std::process::Child> {
         const NO_FORMAT: i32 = 8;
+        // ENOEXEC: `execvp` falls back to the shell, the `posix_spawn` of `Command::spawn` does not.
         if error.raw_os_error() != Some(NO_FORMAT) {
             return Err(error);
         }
@@ -144,6 +145,7 @@ fn attend<T: Send>(
     timeout: Option<Duration>,
     watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
 ) -> (Outcome, Option<T>) {
+    // Kept here to close the iterator: the forwarder holds the lock for as long as it iterates.
     let handle = signals.handle();
     let signals = Arc::new(Mutex::new(signals));
     let theirs = Arc::clone(&signals);
@@ -172,10 +174,12 @@ fn attend<T: Send>(
                 wait_without_threads(pid, signals.as_deref_mut(), timeout)
             }
         };
+        // Tells the watcher that the command has ended; it is joined by the scope.
         drop(over);
         let found = watcher.map(|watcher| watcher.and_then(|watcher| watcher.join().ok().flatten()));
         (waited, found)
     });
+    // Wakes the timer, whose join would otherwise last until the timeout.
     drop(ended);
     handle.close();
     let _ = forwarder.map(JoinHandle::join);
@@ -235,6 +239,7 @@ fn wait_without_threads(
 /// A status, as this program's own.
 fn passed_on(status: WaitStatus) -> Outcome {
     if status.terminating_signal() == Some(SIGINT) {
+        // So that a shell loop around this program ends with Ctrl-C, as it would around the command.
         return Err(Failure::Interrupted);
     }
     // As shells report a signal.
@@ -259,6 +264,7 @@ fn tell_to_end(pid: Pid) {
 fn wait(pid: Pid) -> std::io::Result<WaitStatus> {
     /// Ctrl-Z stops both at once, and `fg` wakes this one a moment before the child.
     const SETTLED: Duration = Duration::from_millis(20);
+    // NOWAIT leaves the status for `status_at_end`, after the pause below.
     let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
     loop {
         let seen = retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
@@ -277,6 +283,7 @@ fn status_at_end(pid: Pid) -> std::io::Result<Option<WaitStatus>> {
     match now {
         Some((_, status)) if !status.stopped() => return Ok(Some(status)),
         Some(_) if is_in_foreground() => {
+            // SIGSTOP and not SIGTSTP, which may be ignored here. It returns after `fg`.
             let _ = kill_process(getpid(), Signal::STOP);
             let _ = kill_process(pid, Signal::CONT);
         }

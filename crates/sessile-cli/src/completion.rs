@@ -70,6 +70,7 @@ fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
         .filter(|(name, _)| name.as_str().starts_with(&*typed))
         .map(|(name, context)| {
             let help =
+                // A context whose file is broken still has a name to complete.
                 context.ok().and_then(|context| context.shown_description()).map(|text| shown(text).into());
             CompletionCandidate::new(name.as_str()).help(help)
         })

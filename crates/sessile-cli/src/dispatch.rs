@@ -35,6 +35,7 @@ use crate::watcher;
 /// The program.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    // Before everything else: the watcher is this program under another name, and takes other arguments.
     if args.first().is_some_and(|program| program == watcher::PROGRAM) {
         return ExitCode::from(watcher::main(args.into_iter().skip(1)));
     }
@@ -52,6 +53,7 @@ fn run(world: &World, args: &[OsString]) -> u8 {
     // Until the settings are read, only flags and variables can say how to print.
     let early = early_output(world, args);
     let outcome = match parse(args) {
+        // A mistyped flag may have been followed by a secret.
         Err(error) => Err(Failure::Arguments(Box::new(without_values(error, args)))),
         Ok(ParsedLine { cli: Cli { state, log, command: Some(command) }, entry: Some(entry) }) => {
             match log.start(world, state.verbose) {
@@ -100,6 +102,7 @@ fn call(
     if let Err(failure) = &outcome
         && let Some(error) = failure.library_error()
     {
+        // A damaged database is moved aside now, so that the next command works.
         cx.state.recover_after(error);
     }
     let outcome = outcome.map_err(|failure| import::with_hint(&cx.state, failure));
@@ -138,6 +141,7 @@ fn open(call: StateCall, entry: &CommandEntry) -> State {
         return State::from(call);
     }
     let remote = |call: StateCall| State::from(call.with_session_mode(SessionMode::Remote));
+    // A flag or a variable decides without reading any settings.
     if let Some(value) = call.override_of(remote::KEY) {
         return if remote::means_server(value) { remote(call) } else { State::from(call) };
     }
@@ -163,6 +167,7 @@ fn open(call: StateCall, entry: &CommandEntry) -> State {
 /// write reports why.
 fn settled(state: State, entry: &CommandEntry) -> State {
     match sessile::history::settle_if_marked(&state) {
+        // What was settled may have changed files that the state has read.
         Ok(true) => open(state.call().clone(), entry),
         Ok(false) | Err(_) => state,
     }
@@ -199,6 +204,7 @@ fn finish_in(file: &Path, out: &Output, outcome: Outcome) -> u8 {
     };
     let written = failure.report(&app()).map(|report| {
         // The caller made it and reads it after this process has ended.
+        // Not created: a path that the caller did not make is none of ours to write.
         let mut file = std::fs::OpenOptions::new().write(true).open(file)?;
         file.write_all(report.to_json().to_string().as_bytes())
     });

@@ -44,6 +44,7 @@ impl EditorFile {
     fn again(&self, state: &State) -> Result<(), CommandError> {
         let variable = |name| state.world().variable(name).map(|value| value.to_string_lossy().into_owned());
         let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        // EDITOR may hold arguments, such as `code --wait`. No shell is involved.
         let mut words = editor.split_whitespace();
         let failed =
             |reason: String| CommandError::EditorFailed { editor: editor.clone(), reason, kept: None };
@@ -76,6 +77,7 @@ impl EditorFile {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
+            // Only a mistake in the text can be mended by editing again.
             if error.location().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
                 if terminal_prompt::confirm(state, "edit it again").is_err() {

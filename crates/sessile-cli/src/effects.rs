@@ -81,6 +81,7 @@ impl CommandEntry {
 
     const fn read(path: &'static str, codes: &'static [Code]) -> Self {
         let mut entry = Self::new(path, CommandEffect::Read, None, codes);
+        // Reading is harmless with a selection that this call may not use, as long as it is named.
         entry.mode.withheld_selection = WithheldSelection::Report;
         entry
     }

@@ -51,12 +51,14 @@ pub(crate) fn close(cx: &Cx, run: &RunSession<'_>, outcome: &Outcome) {
     let id = &run.session().id;
     let has_run = !outcome.as_ref().is_err_and(Failure::is_before_start);
     let is_told = run.is_ephemeral() && has_run && !run.state().args().quiet;
+    // Before the room is removed by `close`.
     let changed = if is_told { changed_copies(run.session()).unwrap_or_default() } else { Vec::new() };
     match run.close(has_run) {
         Ok(true) if changed.is_empty() => {}
         Ok(true) => cx.out.note(&discarded(run.session().room().dir(), &changed)),
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
         Ok(false) => cx.out.detail(&format!("session {id} goes on: something still runs in it")),
+        // A note and not a failure: the status is the command's.
         Err(error) => cx.out.note(&format!("session {id} is not removed: {error}")),
     }
 }

@@ -73,6 +73,7 @@ fn level(world: &World, verbosity: u8, has_file: bool) -> Result<Option<LevelFil
 
 fn open(world: &World, path: &Path) -> Result<std::fs::File, Error> {
     let path = world.cwd().map_or_else(|| path.to_owned(), |cwd| cwd.join(path));
+    // Appended, so that the lines of parallel calls do not overwrite each other.
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
     opened.map_err(|source| FileError::Io { action: "open", path, source }.into())
 }

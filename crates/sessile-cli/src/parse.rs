@@ -73,6 +73,7 @@ fn pruned(args: &[OsString]) -> Option<clap::Command> {
 /// The error without the value that it quotes, where that may be a secret which was passed as an argument.
 pub(crate) fn without_values(mut error: clap::Error, args: &[OsString]) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
+    // Only `auth` takes secrets; elsewhere the value helps to find the mistake.
     if !args.iter().any(|arg| arg == "auth") {
         return error;
     }
@@ -89,8 +90,10 @@ pub(crate) fn without_values(mut error: clap::Error, args: &[OsString]) -> clap:
 /// The output for errors in the arguments and settings: flags and variables decide on it alone.
 pub(crate) fn early_output(world: &World, args: &[OsString]) -> Output {
     let words: Vec<&str> =
+        // What follows belongs to the command that is run.
         args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
     let said = |long: &str, short: Option<&str>, variable: &str| {
+        // From the end: the last one wins, as with clap.
         let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
             word if word == long || Some(word) == short => words.get(at + 1).copied(),
             word => {

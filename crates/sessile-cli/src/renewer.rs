@@ -72,6 +72,7 @@ impl TokenRefresher for Renewer {
         };
         answer.map(renewed).map_err(|error| {
             let refused =
+                // Only the server's own refusal ends a login; otherwise the refresh token is still good.
                 matches!(error, OAuthError::Refused { .. } | OAuthError::Denied | OAuthError::Expired);
             TokenRequestError { reason: error.to_string(), refused }
         })

@@ -47,6 +47,7 @@ impl TemporaryHome {
         let to = self.home().join(".config/sessile");
         let fail = |source| Error::File(FileError::Io { action: "link", path: to.clone(), source });
         std::fs::create_dir_all(&to).map_err(fail)?;
+        // A link is enough: profiles are only read.
         std::os::unix::fs::symlink(from, to.join("tools")).map_err(fail)
     }
 
@@ -55,6 +56,7 @@ impl TemporaryHome {
         let (program, arguments) = words.split_first()?;
         let mut child = Command::new(program)
             .args(arguments)
+            // The user's own variables could lead a tool back to the real home.
             .env_clear()
             .env("PATH", &self.path)
             .env("HOME", self.home())
@@ -86,6 +88,7 @@ impl TemporaryHome {
                     let _ = child.wait();
                     return None;
                 }
+                // std has no wait with a timeout.
                 None => std::thread::sleep(Duration::from_millis(1)),
             }
         };

@@ -30,9 +30,11 @@ pub(crate) fn confirm(state: &State, what: &str) -> Outcome {
 /// Asks for a line that must not be seen while it is typed. `None` at the end of input.
 pub(crate) fn secret(prompt: &str) -> Option<String> {
     let stdin = io::stdin();
+    // Not a terminal: nothing is echoed there.
     let Ok(before) = tcgetattr(&stdin) else { return line(prompt) };
     let mut hidden = before.clone();
     hidden.local_modes &= !LocalModes::ECHO;
+    // The line break is shown, so that the next output begins on a new line.
     hidden.local_modes |= LocalModes::ECHONL;
     // Who ends the program here must see again what they type afterwards.
     let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -46,6 +48,7 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     let watcher = signals.map(|mut signals| {
         std::thread::Builder::new().spawn(move || {
             for signal in signals.forever() {
+                // The shell may have changed the terminal's modes meanwhile.
                 if signal == SIGCONT {
                     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &still_hidden);
                     let _ = io::stderr().write_all(again.as_bytes());
@@ -58,6 +61,7 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     });
     // Without the watcher thread Ctrl-C could not end the program here, so the question counts as unanswered.
     let watcher = watcher.transpose().ok()?;
+    // Discards what was typed ahead, as getpass(3) does.
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
     let answer = line(prompt);
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);

@@ -16,6 +16,7 @@ pub(crate) fn with_unlocked_vault<T>(
     state: &State,
     mut attempt: impl FnMut() -> Result<T, Error>,
 ) -> Result<T, Failure> {
+    // Before the attempt, which may read secrets or a key into memory.
     forbid_core_dumps();
     match attempt() {
         Err(Error::Vault(VaultError::Locked { .. })) if can_ask(&cx.state) => {

@@ -28,6 +28,7 @@ impl Call {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", home)
+            // Beside the home, so that comparing the home before and after sees no temporary files.
             .env("TMPDIR", home.with_file_name("tmp"))
             // The machine's own settings must not leak into a test.
             .env("SESSILE_SYSTEM_DIR", home.join("etc"))
@@ -137,6 +138,7 @@ impl Call {
             }
         });
         let output = child.wait_with_output().expect("the program ends");
+        // Ends the watchdog, which would otherwise kill a later process with the same id.
         drop(over);
         CallResult { description, home: self.home, output }
     }
@@ -192,6 +194,7 @@ impl CallResult {
     pub fn json_error(&self) -> serde_json::Value {
         assert_eq!(self.stdout(), "", "{}", self.told());
         let stderr = self.stderr();
+        // Warnings come before the error.
         let line = stderr.lines().last().unwrap_or_default();
         let value: serde_json::Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}\n{}", self.told()));

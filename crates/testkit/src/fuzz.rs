@@ -24,6 +24,7 @@ pub fn campaign(name: &str, target: fn(&[u8])) {
     let mutations = std::env::var("SESSILE_TEST_MUTATIONS")
         .map_or(MUTATIONS, |text| text.parse().expect("SESSILE_TEST_MUTATIONS is a number"));
     let mut random =
+        // Seeded by the name: targets get different mutations, and every run of a target the same.
         Random(name.bytes().fold(0xcbf2_9ce4_8422_2325, |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         }));
@@ -43,6 +44,7 @@ fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
     let dir = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus")).join(name);
     let entries = std::fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a directory entry").path()).collect();
+    // Directories list in any order, and each run must try the same inputs.
     files.sort();
     assert!(!files.is_empty(), "{} is empty", dir.display());
     files
@@ -61,6 +63,7 @@ fn attempt(name: &str, origin: &str, bytes: &[u8], target: fn(&[u8])) {
         // The panic itself is already on standard error.
         let saved = format!("target {name} panicked on {origin}; input saved: {}\n", path.display());
         let _ = std::io::Write::write_all(&mut std::io::stderr(), saved.as_bytes());
+        // The test fails with the original panic, and not with a second one.
         resume_unwind(panic);
     }
 }

@@ -90,6 +90,7 @@ impl Home {
                 files.push((path, content));
             }
         }
+        // Two trees are compared entry by entry.
         files.sort();
         files
     }

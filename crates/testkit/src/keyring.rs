@@ -129,12 +129,14 @@ impl Keyring {
             .env("DBUS_SESSION_BUS_ADDRESS", self.address())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
+            // Kept, because the daemon says only there why it has ended.
             .stderr(said)
             .spawn()
             .expect("gnome-keyring-daemon starts");
         // The end of the input is the end of the password.
         daemon.stdin.take().expect("an input").write_all(b"password").expect("it reads its password");
         self.daemon = Some(daemon);
+        // The daemon takes its name on the bus before it has unlocked the collection.
         self.wait_for("the login collection", |keyring| {
             keyring.ask(&["org.freedesktop.Secret.Service.ReadAlias", "string:default"]).contains(LOGIN)
                 && keyring.is_locked() == Some(false)

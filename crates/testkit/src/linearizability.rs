@@ -55,6 +55,7 @@ pub fn contradiction(seen: &[Observation]) -> Option<String> {
         return Some(format!("revision {} was given twice", twice[0]));
     }
     let last = written.last().copied().unwrap_or(0);
+    // Revisions count from 1 without gaps.
     if i64::try_from(written.len()).ok() != Some(last) {
         return Some(format!(
             "{last} revisions, and {} were given: a change was lost or made twice",
@@ -106,6 +107,7 @@ pub fn overlap(had: &[LeaseInterval]) -> Option<(LeaseInterval, LeaseInterval)> 
     had.sort_by_key(|one| one.from);
     had.windows(2)
         .map(|pair| (pair[0], pair[1]))
+        // Neighbours are enough: an overlap with a later one is also one with the next.
         .find(|(one, two)| two.from < one.until || two.token <= one.token)
 }
 

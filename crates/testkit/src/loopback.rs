@@ -134,6 +134,7 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::R
             _ => {}
         }
     }
+    // Read to the end: closing a socket with unread data resets the connection, and the answer is lost.
     reader.read_exact(&mut vec![0; LARGEST.min(length)])?;
     let request = Request { method, path, authorization };
     let Answer { status, kind, body } = answer(&request);
@@ -143,6 +144,7 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::R
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\
          Api-Version: 1.41\r\nOstype: linux\r\n\r\n"
     );
+    // docker pings with HEAD first.
     let body = if request.method == "HEAD" { "" } else { &body };
     let mut stream = stream;
     stream.write_all(format!("{head}{body}").as_bytes())

@@ -28,6 +28,7 @@ impl NodeServer {
             .args(["--input-type=module", "--eval", script, "--"])
             .args(arguments)
             .current_dir(dir)
+            // A developer's debugger or preloaded module must not start in the server.
             .env_remove("NODE_OPTIONS");
         NodeServer::spawn(command, PATIENCE)
     }
@@ -37,6 +38,7 @@ impl NodeServer {
     pub(crate) fn spawn(mut command: Command, patience: Duration) -> Self {
         let complaints = tempfile::tempfile().expect("a file");
         let mut child = command
+            // Held open: the script ends with its input, also if this process is killed.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(complaints.try_clone().expect("a descriptor"))
@@ -44,6 +46,7 @@ impl NodeServer {
             .expect("the server's program starts");
         let stdout = child.stdout.take().expect("its output");
         let (said, heard) = mpsc::channel();
+        // A thread, because a blocking read has no timeout.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(stdout).read_line(&mut line);

@@ -82,6 +82,7 @@ impl Postgres {
     fn open(dir: PathBuf, own: Option<TempDir>, tls: bool) -> Self {
         std::fs::create_dir_all(&dir).expect("a directory");
         std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a mode");
+        // Tests are processes of their own, and one of them starts the server for all.
         let starting = lockable(&dir.join("start.lock"));
         starting.lock().expect("a lock");
         let in_use = lockable(&dir.join("use.lock"));
@@ -106,6 +107,7 @@ impl Postgres {
         std::fs::write(&sql, PASSWORD).expect("a file");
         run(as_postgres("initdb")
             .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
+            // Without fsync: the data is thrown away, and a crash of the machine is not tested.
             .args(["--no-sync", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
             .arg("--pwfile")
             .arg(&sql)
@@ -136,6 +138,7 @@ impl Postgres {
             self.sql("postgres", &format!("CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' {rights}"));
         }
         self.sql("postgres", &format!("GRANT {ROLE} TO {EXEMPT}"));
+        // Last: the file says that the server is complete.
         std::fs::write(self.dir.join("port"), self.port.to_string()).expect("a file");
         self.look_after();
     }
@@ -152,8 +155,10 @@ impl Postgres {
             },
             program("pg_ctl").display()
         );
+        // The shared one stays longer, because test binaries run one after the other.
         let grace = if self.own.is_some() { "2" } else { "10" };
         let mut keeper = Command::new(require_tool("setsid"));
+        // A session of its own: it must outlive a test that is killed with its process group.
         keeper.args(["--fork", "sh", "-c", KEEPER, "sh"]).arg(&self.dir).args([grace, &control]);
         keeper.env("PATH", tool_path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // Not by `run`, which waits until nobody has its pipes any more.
@@ -297,6 +302,7 @@ impl Database<'_> {
 
 impl Drop for Database<'_> {
     fn drop(&mut self) {
+        // A second panic while unwinding would abort the process. What is left goes with the server.
         if !std::thread::panicking() && self.server.control("status", &[]) {
             self.server.sql("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name));
         }
@@ -304,6 +310,7 @@ impl Drop for Database<'_> {
 }
 
 fn free_port() -> u16 {
+    // PostgreSQL cannot choose a port by itself.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     taken.local_addr().expect("an address").port()
 }
@@ -338,6 +345,7 @@ fn as_postgres(name: &str) -> Command {
     } else {
         Command::new(program(name))
     };
+    // The user postgres may not enter the developer's directory.
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

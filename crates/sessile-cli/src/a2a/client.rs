@@ -88,10 +88,12 @@ impl<'a> AgentClient<'a> {
         let version = self.interface.version.as_str().to_owned();
         let mut headers = vec![("accept", accept.to_owned()), ("a2a-version", version)];
         if is_stream {
+            // As browsers do for event streams: one that a proxy has cached would repeat old events.
             headers.push(("cache-control", "no-store".to_owned()));
         }
         if !self.options.extensions.is_empty() {
             let name = match self.interface.version {
+                // Version 1.0 dropped the prefix of the header.
                 ProtocolVersion::V1 => "a2a-extensions",
                 _ => "x-a2a-extensions",
             };
@@ -111,6 +113,7 @@ impl<'a> AgentClient<'a> {
             headers,
             body: call.body.as_ref(),
             patience: limits.patience(is_stream),
+            // A message may be confidential, and a credential was chosen for this origin.
             may_leave_origin: false,
         })?;
         match coming.status {
@@ -134,6 +137,7 @@ fn choose(card: &AgentCard) -> Result<(AgentInterface, Dialect, HttpAddress), A2
         let Some(dialect) = interface.dialect() else { continue };
         match HttpAddress::parse(&interface.url) {
             Ok(address) => return Ok((interface.clone(), dialect, address)),
+            // A card may list an insecure interface before a usable one.
             Err(error) => refused = refused.or(Some(error)),
         }
     }

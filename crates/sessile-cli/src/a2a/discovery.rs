@@ -26,6 +26,7 @@ pub(super) fn find_card(transport: &Transport<'_>, extensions: &[String]) -> Res
 fn candidates(named: &HttpAddress) -> Vec<String> {
     let uri = named.uri();
     let whole = uri.to_string();
+    // The URL of a card itself: nothing lies below it.
     if uri.path().ends_with(".json") {
         return vec![whole];
     }
@@ -33,6 +34,7 @@ fn candidates(named: &HttpAddress) -> Vec<String> {
     let base = format!("{}://{authority}{}", uri.scheme_str().unwrap_or_default(), uri.path());
     let base = base.trim_end_matches('/');
     let mut all: Vec<_> = WELL_KNOWN_PATHS.iter().map(|path| format!("{base}{path}")).collect();
+    // Last, because an agent at this URL may answer a GET with something else than its card.
     all.push(whole);
     all
 }
@@ -58,6 +60,7 @@ fn fetch(
     })?;
     match coming.status {
         200..=299 => {}
+        // These say nothing about whether a card is there, so the search must not go on to another path.
         401 | 403 | 429 | 500.. => return Err(A2aError::of_response(coming)),
         _ => return Ok(None),
     }

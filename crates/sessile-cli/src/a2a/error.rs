@@ -90,6 +90,7 @@ impl A2aError {
             429 => return A2aError::RateLimited { retry_after: coming.retry_after() },
             _ => {}
         }
+        // An error that cannot be read to its end is still an error with a status.
         let body = coming.read_all(1 << 20).ok();
         let body = body.and_then(|body| sessile::json::from_slice::<Value>(&body).ok());
         match body.and_then(|body| RpcError::of_response(status, &body)) {

@@ -27,6 +27,7 @@ pub fn a2a_frame(bytes: &[u8]) {
         Ok(raw) => raw,
         Err(error) => {
             let text = error.to_string();
+            // The error quotes the input, which comes from the agent and goes to a terminal.
             assert!(text.len() < 1_000 && !text.contains(char::is_control), "{text:?}");
             return;
         }

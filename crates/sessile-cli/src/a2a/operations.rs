@@ -85,6 +85,7 @@ impl AgentClient<'_> {
     /// Gets the card for authenticated callers.
     pub(crate) fn extended_card(&self) -> Result<AgentCard, A2aError> {
         let raw = self.answer(&AgentRequest::ExtendedCard)?;
+        // Made before the value is consumed.
         let excerpt = malformed("the answer is not a card", &raw);
         AgentCard::read(raw).ok_or(excerpt)
     }
@@ -157,6 +158,7 @@ impl AgentClient<'_> {
             }
             total += read;
             let fits = reader.push(&buffer[..read], &mut events);
+            // Complete events count even if the same read exceeded a limit.
             for event in events.drain(..) {
                 let event = self.event(self.unwrapped(event.data.as_bytes())?)?;
                 if on_event(event).is_break() {

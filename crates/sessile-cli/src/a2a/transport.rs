@@ -39,6 +39,7 @@ pub(super) struct TransportRequest<'a> {
 impl Transport<'_> {
     /// Sends a request and follows redirects as far as that is safe. The response has any status but that of a redirect.
     pub(super) fn ask(&self, mut request: TransportRequest<'_>) -> Result<HttpResponse, A2aError> {
+        // Serialized once, for all redirects; a push notification's token may be in it.
         let body = request.body.map(|body| Zeroizing::new(body.to_string()));
         let mut left = false;
         for _ in 0..=MAX_REDIRECTS {
@@ -50,6 +51,7 @@ impl Transport<'_> {
             let there = coming.header("location").ok_or_else(|| refuse("it does not say where to"))?;
             let there = request.address.join(&there)?;
             let keeps_method = matches!(coming.status, 307 | 308);
+            // Clients turn a POST into a GET at 301, 302 and 303, and the message would be gone.
             if request.method != Method::GET && !keeps_method {
                 return Err(refuse("what was sent would be lost"));
             }
@@ -57,6 +59,7 @@ impl Transport<'_> {
                 if !request.may_leave_origin {
                     return Err(refuse("it is another origin"));
                 }
+                // For good: a redirect back to the first origin was chosen by the other one.
                 left = true;
             }
             request.address = there;
@@ -85,6 +88,7 @@ impl Transport<'_> {
         if !left && self.named.is_same_origin(&request.address) {
             headers.extend(self.extra.iter().map(|(name, value)| (name.as_str(), value.expose())));
         }
+        // All cookies share one header (RFC 6265, 5.4).
         let mut cookies = Zeroizing::new(String::new());
         let mut address = None;
         for credential in &credentials {

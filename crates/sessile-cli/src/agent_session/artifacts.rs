@@ -48,9 +48,11 @@ fn join_texts(parts: Vec<Part>) -> Vec<Part> {
 
 /// Sanitized file name: one path component without a leading dot or dash.
 fn sanitize_name(name: &str, ending: &str) -> String {
+    // Agents on Windows send backslashes.
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let allowed = |c: char| if c.is_alphanumeric() || "._- ".contains(c) { c } else { '_' };
     let clean: String = last.chars().map(allowed).take(MAX_NAME).collect();
+    // A dash would make a name an option of other tools, a dot would hide the file.
     let clean = clean.trim_matches(['.', ' ', '-']).to_owned();
     match clean.is_empty() {
         true => format!("artifact.{ending}"),
@@ -66,6 +68,7 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
         let path = dir.join(name);
         let failed = |source| Error::File(FileError::Io { action: "write", path: path.clone(), source });
+        // O_EXCL follows no link, so a link in the directory cannot redirect the write.
         match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
             Ok(mut file) => {
                 file.write_all(content).map_err(failed)?;

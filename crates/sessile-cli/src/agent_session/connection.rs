@@ -89,6 +89,7 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
     let wrong = || {
         Error::Usage(UsageError::InvalidValue {
             place: "--header".into(),
+            // Only the name: the rest may be a secret.
             value: text.split(':').next().unwrap_or_default().to_owned(),
             expected: "NAME: VALUE".into(),
         })
@@ -119,6 +120,7 @@ impl AgentConnection<'_> {
     pub(crate) fn card(&self) -> Result<AgentCard, Failure> {
         let card = AgentClient::find_card(&self.http, &self.named.url, &self.credentials, &self.options);
         let card = card.map_err(|error| agent_error(&self.named.url, None, error))?;
+        // Before any request with a credential: the card says where an API key goes.
         self.credentials.learn(&card);
         Ok(card)
     }

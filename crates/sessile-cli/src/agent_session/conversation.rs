@@ -65,6 +65,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
             started => Ok(Some(Rc::new(started?))),
         };
     }
+    // Scripts and agents that share a terminal must not end up in one conversation.
     if state.call().selectable_terminal().is_none() || *state.source() == ConfigSource::Nothing {
         return Ok(None);
     }
@@ -113,6 +114,7 @@ impl<'a> ConversationLog<'a> {
         };
         if let Some(conversation) = &memory.conversation {
             memory.context_id = memory.context_id.or_else(|| conversation.context_id.clone());
+            // A named context or task is meant as it is, without the task that the conversation left open.
             if wanted.task_id.is_none() && wanted.context_id.is_none() {
                 memory.task_id = conversation.open_task().map(str::to_owned);
             }
@@ -145,6 +147,7 @@ impl<'a> ConversationLog<'a> {
     /// Stores an event before it is displayed, with the ids that it carries.
     pub(crate) fn record(&mut self, event: &AgentEvent) -> Result<(), Error> {
         let kind = event_kind(event);
+        // A repeated event after a new message is the answer to that message.
         if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
             return Ok(());
         }

@@ -51,6 +51,7 @@ impl<'a> AgentCredentials<'a> {
     fn load_credential(&self) -> Result<Option<&LoadedCredential>, Error> {
         if self.usable.get().is_none() {
             let found = self.find()?;
+            // Fails only if it is set, which was looked at above. `OnceCell::get_or_try_init` is not stable.
             let _ = self.usable.set(found);
         }
         Ok(self.usable.get().and_then(Option::as_ref))
@@ -63,6 +64,7 @@ impl<'a> AgentCredentials<'a> {
         let selected = state.selected_credential()?;
         let is_for_call = |layer: Layer| matches!(layer, Layer::Flag | Layer::Environment);
         if let Some(selected) = &selected
+            // The user chose it for this call, so it comes before what is bound to the agent.
             && (is_for_call(selected.origin.layer) || !matches!(selected.what, CredentialSource::Named(_)))
         {
             let is_of_context = selected.origin.layer == Layer::Context;
@@ -70,6 +72,8 @@ impl<'a> AgentCredentials<'a> {
         }
         let vault = state.vault()?;
         let bound = match (&agent.credential, vault.for_agent(&agent.url, state.context()?)?) {
+            // A binding of the context is narrower than that of an agent's name, and that one narrower than
+            // the vault's.
             (_, Some((name, origin))) if origin != "the vault" => Some((name, origin, true)),
             (Some(name), _) => {
                 let is_of_context =

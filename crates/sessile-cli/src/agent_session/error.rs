@@ -15,6 +15,7 @@ pub(crate) fn agent_error(url: &str, task: Option<&str>, error: A2aError) -> Fai
     let site = |url: &str| Site::of_url(url).map_or_else(|_| url.to_owned(), |site| site.to_string());
     match error {
         A2aError::Credential(error) => (*error).into(),
+        // The URL came from the user, and was refused before anything was sent.
         A2aError::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
         A2aError::Http(HttpError::TimedOut { .. }) | A2aError::TimedOut { .. } => {
             Failure::Request(RequestError::TimedOut { what: format!("the reply of {url}") })

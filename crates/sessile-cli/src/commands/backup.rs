@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
     let target = file.map(|file| cx.state.absolute(file));
+    // A target that is a service's store was most likely meant as the source.
     if let Some(path) = target.as_deref().filter(|path| is_service_store(path)) {
         let store = shell_quoted(&path.to_string_lossy());
         let hint =
@@ -78,6 +79,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
         let hint = format!("restore a service's store: {} serve restore {backup}", cx.state.app().name());
         return Err(service_store::is_service_store(&path, hint));
     }
+    // Checked before the question: nobody confirms what cannot be restored.
     let backup = StateBackup::read(&cx.state, &path)?;
     terminal_prompt::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
     let kept = backup.restore(&cx.state)?;

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.out.note("the state database is sound: there is nothing to repair");
         }
         let saved = cx.state.take_warnings();
+        // Printed now, because they name the files that the repair has written.
         cx.out.warnings(&saved);
     }
     let checks = examine(&cx.state);

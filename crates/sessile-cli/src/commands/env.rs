@@ -70,6 +70,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::er
     };
     let run = RunSession::open(&cx.state, &request)?;
     let environment = run.prepare_for_running_shell(&request)?.into_environment();
+    // Preparing the room may take long, and the approval may have ended meanwhile.
     run.state().contexts().recheck(false)?;
     let mut changes = environment.changes;
     for variable in environment.credentials {

@@ -52,6 +52,7 @@ fn tick(shell: Shell, cx: &Cx) -> String {
         Shell::Bash | Shell::Zsh => format!("{name}={}\n", shell.quoted(value)),
     };
     let call = |flags: &str| match shell {
+        // `command` skips functions and aliases of the same name.
         Shell::Bash => format!("eval \"$(command sessile env --shell bash {flags})\"\n"),
         Shell::Zsh => format!("eval \"$(command sessile env --shell zsh {flags})\"\n"),
         Shell::Fish => format!("command sessile env --shell fish {flags} | source\n"),
@@ -67,6 +68,7 @@ fn tick(shell: Shell, cx: &Cx) -> String {
             cx.state.take_warnings();
             return call("--unset") + &assign("_sessile_hooked", "") + &assign("_sessile_mark", "");
         }
+        // A shell that was started in a session has the variables already.
         (None, Some(live)) if inside.is_none() => {
             let id = live.session.id.to_string();
             script.push_str(&call(&format!("--session {id}")));
@@ -76,6 +78,7 @@ fn tick(shell: Shell, cx: &Cx) -> String {
     }
     if let Some(current) = live {
         // Someone sits here: the session is in use.
+        // A failure must not disturb the prompt; the session then expires a little early.
         let _ = current.session.room().touch(cx.state.world());
     }
     let mark = PromptLabel::of(&cx.state).ok();

@@ -89,6 +89,7 @@ pub(crate) fn with_hint(state: &State, failure: Failure) -> Failure {
     let Some(Error::Context(error @ ContextError::NotFound { name, .. })) = failure.library_error() else {
         return failure;
     };
+    // The scan runs only after a failure, because it reads the files of every tool.
     let Some(tools) = importable(state, name) else { return failure };
     let command = format!("{} import --only {}", state.app().name(), shell_quoted(name));
     let has = if tools.contains(" and ") { "have" } else { "has" };
@@ -98,6 +99,7 @@ pub(crate) fn with_hint(state: &State, failure: Failure) -> Failure {
         ..Report::of(error, state.app())
     };
     let reported = Failure::Remote(Box::new(report));
+    // Keeps the exit status that `run` gives to failures of its own.
     if matches!(failure, Failure::Own(_)) { reported.into_own() } else { reported }
 }
 
@@ -195,6 +197,7 @@ fn propose(args: &Args, cx: &Cx) -> Outcome {
         Consent::Ask => choose(chosen)?,
     };
     let path = Path::new(PLAN);
+    // Through the text of a plan, so that a direct import passes the same checks as an edited one.
     apply(cx, path, import::plan_text(path, &chosen)?)
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String)
             let text = sessile::files::read(&path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
             return Ok((path, text));
         }
+        // A pipe or a device would block or never end.
         let found = path.metadata().map_err(|_| FileError::NotFound(path.clone()))?;
         if !found.is_file() {
             let found = if found.is_dir() { "a directory" } else { "a special file" };
@@ -30,6 +31,7 @@ pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String)
         let text = read_all(opened, &path, limit)?;
         return Ok((path, text));
     }
+    // A command that silently waits for typing looks like one that hangs.
     if cx.state.world().streams().stdin {
         let instead = "give a file, or redirect one: < FILE".to_owned();
         return Err(UsageError::TerminalRequired { what: "reading standard input".into(), instead }.into());

@@ -22,6 +22,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut command = Cli::command();
+    // Fills in the names and the global flags of subcommands.
     command.build();
     let Some(dir) = &args.dir else {
         let page = page(&command)?;

@@ -119,6 +119,7 @@ fn collect(root: &Command) -> Vec<CommandView> {
 fn collect_below(command: &Command, path: &str, commands: &mut Vec<CommandView>) {
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         let path = format!("{path} {}", child.get_name());
+        // A group alone cannot be called; `backup` and the like are both a command and a group.
         if !child.is_subcommand_required_set() {
             commands.push(describe(child, path.trim_start()));
         }
@@ -130,6 +131,7 @@ fn describe(command: &Command, path: &str) -> CommandView {
     let entry = effects::entry(path);
     let own = entry.map(|entry| entry.codes).unwrap_or_default();
     let mut codes: Vec<Code> = COMMON.iter().chain(own).copied().collect();
+    // The manifest is part of the reference, which a test compares.
     codes.sort_unstable();
     let own_arguments =
         || command.get_arguments().filter(|arg| !arg.is_global_set() && arg.get_id() != "help");

@@ -184,6 +184,7 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     args.check(cx)?;
     let named = cx.state.agent(&args.url)?;
+    // Before anything is read or sent: a load test of another machine needs to be allowed.
     args.permit(&named.url)?;
     // What a context gives to a service is asked for like everything else of it.
     cx.state.usable_context()?;
@@ -204,12 +205,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
     let is_ended = Arc::new(AtomicBool::new(false));
     // Whoever insists does not even wait for the report.
+    // Registered before the flag is, so that only the second signal finds the flag set.
     signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&is_ended))?;
     signal_hook::flag::register(SIGINT, Arc::clone(&is_ended))?;
     allow_connections();
     let mut run = Run::new(plan, service);
     let mut told: Option<Instant> = None;
     let finished = run.finish(&|| is_ended.load(Ordering::SeqCst), &mut |progress| {
+        // Thousands of replies would spend their time on the terminal.
         if told.is_none_or(|told| told.elapsed() > Duration::from_millis(100)) {
             cx.out.progress(&bar(progress, total));
             told = Some(Instant::now());
@@ -217,6 +220,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     });
     cx.out.progress_over();
     let users = run.rounds().iter().map(|round| round.users).sum();
+    // Before a failure is reported: sessions at the service are ended in any case.
     let ended = run.end(args.ending(matches!(finished, Ok(true)), users));
     let is_complete = finished.map_err(|error| UsageError::Arguments(format!("cannot start {error}")))?;
     let report = ProbeReport::new(about, &run, is_complete, ended);
@@ -395,6 +399,7 @@ impl Args {
     fn load_tokens(&self, cx: &Cx) -> Result<Option<Vec<Secret>>, Error> {
         let Some(file) = &self.tokens else { return Ok(None) };
         let path = cx.state.absolute(file);
+        // Wrapped at once, so that the whole file is wiped, and not only the tokens.
         let text = Secret::new(sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?);
         let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(Some(lines.map(Secret::new).collect()))
@@ -411,6 +416,7 @@ impl Args {
         let site = Some(Site::of_url(place)?);
         if let Some(file) = &self.api_key_file {
             return Ok(FixedCredentials {
+                // The site that the user named, and not the one of the card: the key was given for it.
                 site: Some(Site::of_url(&named.url)?),
                 credentials: vec![key(cx, file)?],
             });

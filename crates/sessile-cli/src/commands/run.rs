@@ -136,6 +136,7 @@ fn execute_in(
 ) -> Outcome {
     let limit = LifeLimit::of(run, &args.session)?;
     let is_marked = args.kill_stragglers || args.timeout.is_some() || limit.is_near();
+    // Otherwise this process becomes the command, and nobody has to forward signals and status.
     let stays = run.is_ephemeral() || lock.is_some() || is_marked;
     // It starts while the room is prepared.
     let watcher = if stays { None } else { limit.start_watcher() };
@@ -158,6 +159,7 @@ fn execute_in(
     let child = Child::from(command);
     let ended = match lock {
         None => {
+            // Last thing before the start, because preparing may have taken long.
             guard.check(false)?;
             child.run(timeout)
         }
@@ -185,6 +187,7 @@ fn execute_in(
         };
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }
+    // After the stragglers: until then the session counts as busy, and no other process ends it.
     drop(presence);
     // What the command left in the background keeps the session busy, and nobody else sees its end.
     if !run.is_ephemeral() && run.session().room().is_busy() {
@@ -247,6 +250,7 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
     let run = prepared.run();
     let room = run.session().room().dir().display().to_string();
     let (id, label) = (run.session().id.to_string(), target_label(cx));
+    // A dry run has a room of its own, but shows the one that a real run would use.
     let moved = |text: &str| text.replace(&room, target).replace(&id, &label);
     let changes: Vec<_> = environment
         .changes

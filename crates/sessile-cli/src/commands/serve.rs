@@ -162,6 +162,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         None => {}
     }
     let place = args.store.existing_or_new(cx)?;
+    // Checked here, because the TLS library's error for a missing file does not have the program's code.
     for file in args.tls_cert.iter().chain(&args.tls_key) {
         let path = cx.state.absolute(file);
         if !path.exists() {

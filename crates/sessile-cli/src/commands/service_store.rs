@@ -43,12 +43,14 @@ impl StoreArgs {
             if store.contains("://") {
                 return Err(UsageError::InvalidValue {
                     place: "--store".into(),
+                    // Only the scheme: an address may hold a password.
                     value: store.split("://").next().unwrap_or_default().to_owned(),
                     expected: "a file, or postgres://USER@HOST/DATABASE".into(),
                 }
                 .into());
             }
             let path = cx.state.absolute(Path::new(store));
+            // The user's own database must not become the store of a service.
             if store.is_empty() || path.is_dir() || path == cx.state.dirs().store()? {
                 return Err(UsageError::InvalidValue {
                     place: "--store".into(),
@@ -62,6 +64,7 @@ impl StoreArgs {
         }
         let authority = store.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split('/').next().unwrap_or_default();
+        // From the right: a user name or password may hold an `@` that is not escaped.
         let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
         if has_password || store.contains("password=") {
             return Err(UsageError::SecretRefused {

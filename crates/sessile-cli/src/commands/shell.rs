@@ -72,6 +72,7 @@ fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &st
         None => label.to_owned(),
     };
     let changes = &prepared.environment.changes;
+    // Start-up files of the user may export the same variables; they are set again after those.
     let (words, more) = startup(run.state(), session.room().dir(), program, &mark, changes)?;
     let variables = variables(cx, &prepared)?;
     let mut command = prepared.into_command(&words, variables);

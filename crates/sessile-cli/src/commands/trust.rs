@@ -58,6 +58,7 @@ fn project(state: &State, dir: Option<&Path>) -> Result<Project, Error> {
     let start = dir.map(|dir| state.absolute(dir)).or_else(|| state.world().cwd().map(Path::to_owned));
     let start = start.ok_or_else(|| UsageError::Arguments("the working directory does not exist".into()))?;
     let start =
+        // Trust belongs to the real path, so that a link cannot borrow it.
         start.canonicalize().map_err(|source| FileError::Io { action: "open", path: start, source })?;
     Project::search(state.app(), state.world(), &start).require(&start)
 }
@@ -97,6 +98,7 @@ fn list(cx: &Cx) -> Outcome {
     let mut items = Vec::new();
     for path in trust::trusted_files(&cx.state)? {
         let state = match cx.state.read(&path) {
+            // A file that became a link out of the project is not read, and not called missing either.
             Err(Error::Project(ProjectError::UnsafeFile(_))) => "unsafe",
             Err(_) | Ok(None) => "missing",
             Ok(Some(text)) if trust::is_content_trusted(&cx.state, &path, &text)? => "trusted",

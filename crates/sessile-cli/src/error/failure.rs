@@ -198,6 +198,7 @@ impl Failure {
             | Failure::Request(_)
             | Failure::Agent(_)
             | Failure::Service(_) => match self.start_error() {
+                // As shells do: 127 if it was not found, 126 if it could not be executed.
                 Some(error) if error.kind() == io::ErrorKind::NotFound => NOT_FOUND,
                 Some(_) => NOT_EXECUTABLE,
                 None => self.diagnostic().map_or(exit::FAILED, |error| error.code().exit()),
@@ -249,6 +250,7 @@ fn arguments(error: &clap::Error) -> Report {
             None if line.starts_with("tip: ") => hint.push(line.trim_start_matches("tip: ")),
             None if line.starts_with("Usage: ") => hint.push(line),
             None if line.starts_with("For more information") => hint.push("add --help for more"),
+            // clap breaks long messages into lines, and lists missing arguments below.
             None if hint.is_empty() => message.push(line),
             None => {}
         }

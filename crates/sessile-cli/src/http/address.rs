@@ -22,6 +22,7 @@ impl HttpAddress {
         let malformed =
             || HttpError::NotAllowed("this is not an address of the form https://HOST/PATH".to_owned());
         let uri: Uri = url.parse().map_err(|_| malformed())?;
+        // Parsers disagree about white space, and the one that sends must not see another host.
         if uri.authority().is_none() || url.contains(char::is_whitespace) {
             return Err(malformed());
         }
@@ -55,10 +56,12 @@ impl HttpAddress {
 
     /// Target of a redirect whose `Location` is this.
     pub(crate) fn join(&self, location: &str) -> Result<Self, HttpError> {
+        // A fragment is not sent to a server.
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         let path = self.uri.path();
+        // A relative location may hold `://` in its query.
         let is_absolute = location.split_once("://").is_some_and(|(scheme, _)| {
             !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         });

@@ -117,13 +117,17 @@ impl HttpClient {
     ) -> Result<Agent, HttpError> {
         let mut config = Agent::config_builder()
             .user_agent(concat!("sessile/", env!("CARGO_PKG_VERSION")))
+            // Callers read the body of an error, which says what is wrong.
             .http_status_as_error(false)
+            // A redirect could carry the credential to another origin; callers decide on each.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .max_idle_connections(0)
             .timeout_resolve(Some(self.connect))
             .timeout_connect(Some(self.connect))
+            // A second lock besides `HttpAddress`, within the HTTP library.
             .https_only(address.is_https())
+            // A proxy cannot reach this machine's loopback, and must not see what is sent there.
             .proxy(if address.is_loopback() { None } else { Proxy::try_from_env() });
         if address.is_https() {
             let tls = TlsConfig::builder()
@@ -172,6 +176,7 @@ fn with_headers<T>(
 pub(super) fn header_value(address: &HttpAddress, value: &str) -> Result<HeaderValue, HttpError> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|error| HttpError::new(address, ureq::Error::Http(error.into())))?;
+    // Keeps credentials out of debug output.
     value.set_sensitive(true);
     Ok(value)
 }
@@ -212,6 +217,7 @@ fn read(address: &HttpAddress, mut body: Body) -> Result<Secret, HttpError> {
     Ok(match String::from_utf8(std::mem::take(&mut *bytes)) {
         Ok(text) => Secret::new(text),
         Err(error) => {
+            // The rejected bytes may hold a token too.
             let bytes = Zeroizing::new(error.into_bytes());
             Secret::new(String::from_utf8_lossy(&bytes))
         }

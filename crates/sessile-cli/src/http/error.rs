@@ -78,6 +78,7 @@ fn untrusted(error: &rustls::Error) -> UnreachableReason {
             UnreachableReason::UntrustedIssuer
         }
         Error::InvalidCertificate(CertificateError::Other(other))
+            // rustls wraps this case of webpki, and exposes it by its debug text only.
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
             UnreachableReason::AuthorityCertificate
@@ -93,6 +94,7 @@ fn is_no_http(why: &str) -> bool {
 }
 
 fn is_late(error: &io::Error) -> bool {
+    // A socket whose read timeout has passed reports EAGAIN on Linux.
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 

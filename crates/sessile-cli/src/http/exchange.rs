@@ -63,6 +63,7 @@ impl HttpClient {
         patience: Timeouts,
     ) -> Result<HttpResponse, HttpError> {
         let address = sending.address;
+        // A timeout beyond the clock's range is no timeout.
         let until = patience.total.and_then(|total| Instant::now().checked_add(total));
         let mut request = Request::builder().method(&sending.method).uri(address.uri());
         for (name, value) in sending.headers {
@@ -125,6 +126,7 @@ impl HttpResponse {
                 return Err(HttpError::TimedOut { url: self.address.to_string() });
             }
             match self.body.read(buffer) {
+                // A signal such as a terminal's resize is no failure.
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Ok(read) => {
                     if let Some(observer) = &self.observer {

@@ -21,6 +21,7 @@ pub(crate) fn conversation_views(
     context_of: impl Fn(&str) -> Option<String>,
 ) -> Vec<ConversationView> {
     let mut views: Vec<ConversationView> = conversations.into_iter().map(ConversationView::from).collect();
+    // Only JSON shows it, and opening the vault may be slow or ask for a passphrase.
     if cx.out.is_text() || views.is_empty() {
         return views;
     }
@@ -69,6 +70,7 @@ pub(crate) fn find_conversation(
     match all.find(text, session.as_deref()) {
         Ok(found) => Ok(found),
         Err(missing) => match state.agent(text) {
+            // A conversation's own name comes first; an agent may have the same.
             Ok(agent) => newest(Some(&agent.url))?.ok_or(missing),
             Err(_) => Err(missing),
         },

@@ -18,6 +18,7 @@ pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure
 
 impl LocalBackend<'_> {
     pub(crate) fn locks(&self) -> Result<Vec<LockView>, Failure> {
+        // A list must not create the store.
         let Some(locks) = self.cx.state.locks_for_reading()? else { return Ok(Vec::new()) };
         let found = locks.list()?;
         Ok(found.into_iter().map(LockView::from).collect())
@@ -38,6 +39,7 @@ impl LocalBackend<'_> {
         let mut locks = state.locks()?;
         let token = locks.acquire(name, mode, &holder, ttl)?;
         record(state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
+        // Read back, because the lease began when the lock was acquired and not when it was asked for.
         let lock = locks.view(name)?;
         let expires_at = lock.and_then(|lock| lock.with_token(token)?.expires_at.clone());
         Ok(LeaseView { name: name.to_string(), mode, token, expires_at })

@@ -52,6 +52,7 @@ impl LocalBackend<'_> {
         let SessionSpec { name, labels, agent, idle, max } = spec;
         let replaced = replaced.map(|text| state.sessions()?.get(text)).transpose()?;
         if let Some(replaced) = &replaced {
+            // Checked before the stop: a start that must fail would leave the user without either session.
             state.check_start(name, replaced)?;
             state.stop_session("session start --replace", replaced)?;
         }
@@ -74,6 +75,7 @@ impl LocalBackend<'_> {
         let mut views: Vec<SessionView> = Vec::new();
         let mut cursor = filter.cursor.map(str::to_owned);
         if let Some(sessions) = state.sessions_to_look_at()? {
+            // Filters apply here, so a page may need several batches.
             while views.len() < filter.limit {
                 let batch = sessions.list(cursor.as_deref(), filter.excludes_ended(), BATCH)?;
                 let matching = batch.iter().filter(|session| {
@@ -128,6 +130,7 @@ impl LocalBackend<'_> {
         }
         let session = self.session(given, "stopping")?;
         let running = session.room().running();
+        // A script that names the session has decided; only a person can be asked.
         if !running.is_empty() && can_ask(state) {
             let names: Vec<String> =
                 running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid)).collect();
@@ -164,6 +167,7 @@ impl LocalBackend<'_> {
     fn add_conversations(&self, views: &mut [SessionView]) -> Result<(), Error> {
         let contexts: BTreeMap<String, Option<String>> =
             views.iter().map(|one| (one.id.clone(), one.context.clone())).collect();
+        // One query for all sessions is cheaper than one for each, unless there is only one.
         let only = contexts.keys().next().filter(|_| contexts.len() == 1);
         let mut all: Vec<Conversation> = match self.cx.state.conversations_to_look_at()? {
             Some(all) if !contexts.is_empty() => all.list(only.map(String::as_str), None)?,

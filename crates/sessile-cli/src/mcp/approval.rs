@@ -77,6 +77,7 @@ pub(super) async fn ask(
     };
     let chosen = answer.filter(|answer| answer.action == ElicitationAction::Accept);
     let chosen = chosen.and_then(|answer| answer.content?["open_for"].as_str().map(str::to_owned));
+    // The client may send anything; only what was offered counts.
     let Some(time) = chosen.filter(|time| TIMES.contains(&time.as_str())) else {
         return ApprovalOutcome::Shut(Some("the person who was asked did not open it".to_owned()));
     };

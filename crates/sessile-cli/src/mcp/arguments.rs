@@ -16,6 +16,7 @@ use super::invocation::Invocation;
 use super::tool::{Input, InputKind, InputTarget, Limit, Shape, Tool, USUAL};
 
 /// Longest argument of a command, which is the kernel's limit.
+// MAX_ARG_STRLEN of Linux: 32 pages, with the final NUL.
 const LONGEST: usize = 128 * 1024 - 1;
 
 /// Extra wait beyond the command's own timeout, in which it stops its children.
@@ -60,6 +61,7 @@ impl BaseFlags {
             others.extend(value.map(|value| format!("--{name}={value}")));
         };
         flag("credential", credential.clone());
+        // A call may run in another directory.
         flag("config", config.as_ref().map(|file| state.absolute(file).to_string_lossy().into_owned()));
         for pair in set {
             flag("set", Some(pair.clone()));
@@ -69,6 +71,7 @@ impl BaseFlags {
         }
         let variable = state.app().variable("CONTEXT");
         BaseFlags {
+            // Calls inherit the variable of the enclosing session.
             session: session.clone().filter(|session| state.enclosing_session() != Some(session.as_str())),
             context: context.clone(),
             lock_timeout: lock_timeout.map(|time| format!("{}ms", time.as_millis())),
@@ -117,6 +120,7 @@ pub(super) fn invocation(
     }
     let mut parts = Parts::default();
     for input in tool.input {
+        // Clients send null for an omitted argument, but null is a value of its own in a state entry.
         match given.get(input.name).filter(|value| !value.is_null() || input.kind == InputKind::Anything) {
             Some(value) => parts.take(input, value)?,
             None if input.required => {
@@ -150,6 +154,7 @@ pub(super) fn invocation(
     args.extend(["--output=json", "--no-input"].iter().chain(&flags).map(|one| (*one).to_owned()));
     args.extend(parts.flags);
     if !words.is_empty() || !parts.words.is_empty() {
+        // Behind it nothing is a flag, whatever a client sends.
         args.push("--".to_owned());
     }
     args.extend(parts.words);
@@ -159,6 +164,7 @@ pub(super) fn invocation(
             format!("an argument is too long: {} bytes, and {LONGEST} is the most", long.len()).into()
         );
     }
+    // Starting the process would fail with an error that names the program instead.
     if let Some(directory) = parts.directory.as_ref().filter(|directory| !directory.is_dir()) {
         let message = format!("there is no directory {}", quoted(directory.to_string_lossy()));
         return Err(ArgumentError { code: Code::FileNotFound, message });

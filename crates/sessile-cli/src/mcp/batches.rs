@@ -48,6 +48,7 @@ impl Batches {
             return None;
         }
         let batch = self.0.swap_remove(at);
+        // JSON-RPC has no answer to a batch of notifications only.
         (!batch.answers.is_empty()).then_some(Value::Array(batch.answers))
     }
 }

@@ -24,6 +24,7 @@ impl CaptureBuffer {
         let (head, tail) = bytes.split_at(room);
         self.head.extend_from_slice(head);
         let most = self.limit - self.limit / 2;
+        // Cut before it is copied, so that a large piece never exceeds the limit.
         self.tail.extend(&tail[tail.len().saturating_sub(most)..]);
         self.tail.drain(..self.tail.len().saturating_sub(most));
     }

@@ -79,6 +79,7 @@ impl Invocation {
         called_off: impl Future<Output = Duration>,
         latest: &watch::Sender<Option<String>>,
     ) -> io::Result<CallOutcome> {
+        // The command owns both streams, so the program reports its own failure in a file.
         let report = self.is_text.then(NamedTempFile::new).transpose()?;
         let mut child = self.spawn(report.as_ref().map(NamedTempFile::path))?;
         let limit = if self.is_text { TEXT } else { RESULT };
@@ -102,6 +103,7 @@ impl Invocation {
             let all = async {
                 let status = tokio::select! {
                     status = child.wait() => status,
+                    // Both streams may be closed before the process ends.
                     () = &mut streams => return child.wait().await,
                 };
                 // What the command left running may hold its streams: what was printed until now counts.
@@ -143,6 +145,7 @@ impl Invocation {
             .args(name)
             .args(report.map(|file| format!("--report={}", file.display())))
             .args(rest)
+            // Never the server's own, which carries the protocol.
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -174,6 +177,7 @@ async fn keep(
     while let Ok(count @ 1..) = stream.read(&mut piece).await {
         kept.take(&piece[..count]);
         if let Some(latest) = latest {
+            // `send` would fail while nobody subscribes.
             latest.send_replace(kept.last_line());
         }
     }

@@ -29,6 +29,7 @@ pub(super) fn read(lines: mpsc::Sender<Incoming>) -> std::io::Result<()> {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
+            // Bounded, because a client may never send a line break.
             let read = Read::by_ref(&mut input).take(LONGEST).read_until(b'\n', &mut line);
             let is_whole = line.ends_with(b"\n");
             let incoming = match read {

@@ -23,6 +23,7 @@ pub(super) async fn tell(
     let Some(token) = context.meta.get_progress_token() else { return std::future::pending().await };
     let begun = Instant::now();
     loop {
+        // First a pause: most calls end within it, and need no notification.
         tokio::time::sleep(EVERY).await;
         let mut progress = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
         let line = latest.borrow_and_update().as_deref().map(readable);

@@ -33,6 +33,7 @@ pub(super) fn reply(tool: &Tool, ended: &CallOutput) -> Reply {
         };
     }
     let messages = Messages::in_lines(&ended.err.text());
+    // A cut result is not JSON any more.
     if ended.out.is_cut() {
         let report = Report::new(Code::FileTooLarge, "the result is too large to be handed on");
         return failed(report.to_body());
@@ -170,6 +171,7 @@ impl Messages {
         let mut messages = Messages::default();
         for line in text.lines() {
             match StderrLine::parse(line) {
+                // The last one counts: it is printed when the call ends.
                 Some(StderrLine::Error(report)) => messages.error = Some(report),
                 Some(StderrLine::Warning(warning)) => {
                     messages.warnings.push(format!("warning: {}", warning.message));

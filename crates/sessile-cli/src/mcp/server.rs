@@ -65,6 +65,7 @@ pub(crate) fn serve(state: &State, offer: ToolAccess) -> Outcome {
     let failed = |source| Error::File(FileError::Io { action: "start", path: "the server".into(), source });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Blocking work is only the access to the state for approvals and sessions.
         .max_blocking_threads(4)
         .build()
         .map_err(failed)?;
@@ -78,6 +79,7 @@ pub(crate) fn serve(state: &State, offer: ToolAccess) -> Outcome {
         instructions: instructions(state, offer),
     };
     let calls = Arc::clone(&server.calls);
+    // Before any call is started: a signal must end the calls, and not the server alone.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
     let mut over = parting.clone();
     let refused = |source| Failure::Command(CommandError::ThreadRefused { purpose: "of the server", source });
@@ -167,6 +169,7 @@ impl Server {
         context: &RequestContext<RoleServer>,
         latest: &watch::Sender<Option<String>>,
     ) -> Option<Reply> {
+        // Each call is a process; a client could otherwise exhaust the machine.
         let _one_of_them = tokio::select! {
             permit = self.calls.acquire() => permit.ok()?,
             _ = self.called_off(context) => return None,
@@ -224,6 +227,7 @@ impl Server {
             ApprovalOutcome::Opened => {
                 let made = self.make(tool, &invocation, context, latest).await.ok_or_else(called_off)?;
                 Ok(match made {
+                    // Asked once only: the guard may have closed again meanwhile.
                     Reply::Result(result) | Reply::Guarded { refusal: result, .. } => result.into(),
                 })
             }
@@ -238,6 +242,7 @@ impl Server {
     async fn has_session(&self, session: &str) -> bool {
         let session = session.to_owned();
         let place =
+            // Without the server's own session, which may not exist either.
             StateLocation { flags: StateArgs { session: None, ..self.flags.clone() }, directory: None };
         with_state(place, move |state| state.look_up_session(&session).map(drop)).await.is_ok()
     }

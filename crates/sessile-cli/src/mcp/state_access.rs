@@ -18,6 +18,7 @@ pub(super) async fn with_state<T: Send + 'static>(
     place: StateLocation,
     what: impl FnOnce(&State) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, String> {
+    // The library is synchronous and may wait for locks.
     let done = tokio::task::spawn_blocking(move || {
         let world = World::from_process();
         let world = match place.directory {

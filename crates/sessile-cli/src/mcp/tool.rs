@@ -185,6 +185,7 @@ impl Tool {
             properties.insert("count".to_owned(), json!({ "type": "integer" }));
             let mut list = json!({ "type": "array" });
             if !self.output.is_empty() {
+                // Nothing is required of an item: one field would make strict clients refuse the list.
                 list["items"] = Value::Object(object(properties_of(self.output), &[]));
             }
             properties.insert(name.to_owned(), list);

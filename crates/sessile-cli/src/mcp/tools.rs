@@ -73,6 +73,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Keep a JSON value in the session.",
         output: &[has("key", "string"), has("revision", "integer")],
+        // The value goes through standard input: an argument has the kernel's limit, and shows in `ps`.
         always: &["--file=-"],
         ..tool(
             "set_state",
@@ -203,6 +204,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Forget a conversation.",
         output: &[has("cleared", "array")],
+        // The conversation must be named, so the call itself is the confirmation; nobody can be asked here.
         always: &["--yes"],
         ..tool("clear_conversation", "conversation clear", &[CONVERSATION, SESSION])
     },

@@ -51,6 +51,7 @@ pub(super) struct Stdio {
 impl Stdio {
     /// Begins to read and write, and tells `parting` when it is over; and how to stop it.
     pub(super) fn start(parting: watch::Sender<bool>) -> std::io::Result<(Self, mpsc::Sender<Incoming>)> {
+        // Few, so that a client that sends without reading is stopped by its own pipe.
         let (sender, incoming) = mpsc::channel(AHEAD);
         lines::read(sender.clone())?;
         let writer = LineWriter::start(sender.clone())?;
@@ -80,6 +81,7 @@ impl Stdio {
             }
             Ok(Value::Array(messages)) => {
                 let (mut requests, mut wrong) = (Vec::new(), Vec::new());
+                // The line is charged once, however many requests are in it.
                 let each = line.len() / messages.len();
                 for message in messages {
                     match self.understand(message, each) {
@@ -141,6 +143,7 @@ impl Stdio {
     }
 
     fn say(&self, message: &Value) {
+        // Dropping the future does not take the line back; it only is not waited for.
         drop(self.writer.write(message.to_string().into_bytes()));
     }
 }
@@ -226,6 +229,7 @@ impl Stdio {
             }
             let incoming = match self.end {
                 None => self.incoming.recv().await,
+                // After the end of input only answers that are still missing are waited for.
                 Some(_) if self.open.is_empty() => return None,
                 Some(end) => tokio::select! {
                     incoming = self.incoming.recv() => incoming,

@@ -89,6 +89,7 @@ impl OAuthClient {
         let mut headers = vec![("accept", "application/json")];
         match &basic {
             Some(basic) => headers.push(("authorization", basic)),
+            // RFC 6749, 3.2.1: a public client names itself in the form.
             None => form.push(("client_id", &self.client_id)),
         }
         Ok(http.post_form(url, form, &headers)?)
@@ -105,6 +106,7 @@ pub(super) fn wanted<'a>(scope: &'a str, audience: Option<&'a str>, resource: Op
 /// Fields of a successful response. Some servers refuse with status 200, so the fields decide.
 pub(super) fn judge(answer: &BufferedResponse) -> Result<JsonFields<'_>, OAuthError> {
     match answer.status {
+        // Before the body is read: rate limiters in front of a server answer with pages of their own.
         429 => return Err(OAuthError::RateLimited { retry_after: answer.retry_after }),
         500.. => return Err(OAuthError::Server { status: answer.status }),
         _ => {}
@@ -127,6 +129,7 @@ fn without_secrets<'a>(error: OAuthError, secrets: impl Iterator<Item = &'a Secr
     // The protocol's own words, which a short secret may be part of.
     let is_code = error.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     for secret in secrets.filter(|secret| !secret.is_empty()) {
+        // A server may repeat the token that it rejects.
         description = description.filter(|text| !text.contains(secret.expose()));
         if !is_code && error.contains(secret.expose()) {
             error = "without a reason that can be shown".to_owned();

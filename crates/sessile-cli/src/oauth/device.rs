@@ -80,6 +80,7 @@ impl OAuthClient {
         let mut backoff = from(interval);
         loop {
             let left = code.expires_in.saturating_sub(elapsed());
+            // First a pause: nobody has confirmed a code that was just shown.
             sleep(wait.min(left));
             if elapsed() >= code.expires_in {
                 return Err(OAuthError::Expired);
@@ -87,6 +88,7 @@ impl OAuthClient {
             wait = match self.ask_device(http, code) {
                 Ok(tokens) => return Ok(tokens),
                 Err(OAuthError::Refused { error, .. }) if error == "authorization_pending" => {
+                    // The server answers again, so the backoff of an outage is over.
                     backoff.reset();
                     interval
                 }
@@ -101,6 +103,7 @@ impl OAuthClient {
                 Err(OAuthError::Refused { error, .. }) if error == "expired_token" => {
                     return Err(OAuthError::Expired);
                 }
+                // Never shorter than the interval that the server set before.
                 Err(OAuthError::RateLimited { retry_after: Some(rest) }) => rest.max(interval),
                 Err(error) if error.is_transient() => backoff.next_delay(),
                 Err(error) => return Err(error),
@@ -138,6 +141,7 @@ impl DeviceCode {
             verification_uri: required("verification_uri", checked("verification_uri", uri)?)?,
             verification_uri_complete: checked(complete, fields.text(complete)?)?,
             expires_in: Duration::from_secs(required("expires_in", fields.seconds("expires_in")?)?),
+            // 5 seconds if the server does not say (RFC 8628, 3.2).
             interval: fields.seconds("interval")?.map_or(INTERVAL, Duration::from_secs).max(SHORTEST),
         })
     }

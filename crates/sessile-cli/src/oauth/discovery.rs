@@ -21,6 +21,7 @@ pub(crate) struct Endpoints {
 /// protected than the issuer.
 pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAuthError> {
     let address = HttpAddress::parse(issuer)?;
+    // RFC 8414, 2: an issuer has no query and no fragment.
     if issuer.contains(['?', '#']) {
         let why = format!("{address} is not asked: an issuer has no query and no fragment");
         return Err(HttpError::NotAllowed(why).into());
@@ -57,6 +58,7 @@ fn places(issuer: &str, address: &HttpAddress) -> [String; 2] {
 }
 
 fn read(fields: &JsonFields<'_>, issuer: &str, address: &HttpAddress) -> Result<Endpoints, OAuthError> {
+    // RFC 8414, 3.3: otherwise one server could claim the clients of another.
     if required("issuer", fields.text("issuer")?)? != issuer {
         return Err(OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
     }

@@ -29,6 +29,7 @@ pub(crate) struct Tokens {
 impl Tokens {
     /// Reads a token endpoint's answer.
     pub(super) fn read(fields: &JsonFields<'_>) -> Result<Self, OAuthError> {
+        // A token of another type, such as DPoP, is of no use as a bearer token (RFC 6749, 7.1).
         let kind = required("token_type", fields.text("token_type")?)?;
         if !kind.eq_ignore_ascii_case("bearer") {
             return Err(OAuthError::Malformed("token_type is not Bearer".to_owned()));
@@ -52,6 +53,7 @@ impl Tokens {
 /// names nobody.
 fn account(id_token: &Secret) -> Option<String> {
     let claims = id_token.expose().split('.').nth(1)?;
+    // JSON Web Tokens have no padding, but some servers add it.
     let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
     let claims = Secret::new(std::str::from_utf8(&claims).ok()?);
     let claims = JsonFields::read(&claims).ok()?;

@@ -63,6 +63,7 @@ impl Output {
     /// Output in a world, in the given manner.
     pub fn new(world: &World, format: OutputFormat, color: Color, quiet: bool, verbose: bool) -> Self {
         let plain =
+            // no-color.org: set, whatever its value.
             world.variable("NO_COLOR").is_some() || world.variable("TERM").is_some_and(|term| term == "dumb");
         let coloured = |terminal: bool| match color {
             Color::Always => true,
@@ -72,6 +73,7 @@ impl Output {
         let streams = world.streams();
         Output {
             format,
+            // Escape codes would make the JSON invalid.
             color_out: coloured(streams.stdout) && format == OutputFormat::Text,
             color_err: coloured(streams.stderr),
             quiet,
@@ -119,6 +121,7 @@ impl Output {
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
+        // A full disk or a closed pipe is noticed here, and not lost when the process exits.
         out.flush()?;
         Ok(())
     }
@@ -175,6 +178,7 @@ impl Output {
             _ => return,
         };
         let mut out = io::stdout().lock();
+        // A reader that has gone must not end the stream: what comes is still stored.
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 

@@ -29,6 +29,7 @@ impl Table {
         let columns = self.rows.iter().map(|(cells, _)| cells.len()).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|(cells, _)| cells.get(column));
+            // Columns of a terminal, and not characters: some take two.
             cells.map(|cell| cell.width()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -40,6 +41,7 @@ impl Table {
                 line.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
             }
             let line = line.trim_end();
+            // Coloured after the alignment, because escape codes have no width.
             text.push_str(&tone.map_or_else(|| line.to_owned(), |tone| output.toned(line, tone)));
             text.push('\n');
         }

@@ -77,11 +77,13 @@ impl Service for A2aService {
         };
         let mut event = agent.send(&outgoing).map_err(failed)?;
         if let AgentEvent::Task(task) = event {
+            // A task that waits for the next message comes again.
             if !user.tasks.contains(&task.id) {
                 user.tasks.push(task.id.clone());
             }
             event = AgentEvent::Task(self.rested(&agent, task, begun)?);
         }
+        // Only the first one counts: a later one may belong to another user, which is what is tested.
         if user.context_id.is_none() {
             user.context_id = event.context_id().map(str::to_owned);
         }

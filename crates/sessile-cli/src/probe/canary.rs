@@ -87,6 +87,7 @@ impl Canaries {
                 continue;
             }
             letters += 1;
+            // A hash look-up per letter, because there may be thousands of words and megabytes of text.
             window.rotate_left(1);
             window[LENGTH - 1] = byte.to_ascii_lowercase();
             if letters < LENGTH {
@@ -152,6 +153,7 @@ impl Source {
     fn byte(&mut self) -> Result<u8, Error> {
         if self.bytes.is_empty() {
             self.bytes = match &mut self.seed {
+                // In large pieces: a system call for each letter would dominate the start.
                 None => random::bytes::<4096>()?.to_vec(),
                 Some(seed) => split_mix(seed).to_le_bytes().to_vec(),
             };

@@ -25,6 +25,7 @@ struct Buffers {
 }
 
 thread_local! {
+    // Per thread: each thread has one request under way, and needs no lock for it.
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 

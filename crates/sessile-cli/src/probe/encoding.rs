@@ -67,6 +67,7 @@ pub(crate) fn visit_decodings(text: &str, look: &mut dyn FnMut(&[Encoding], &str
 
 fn visit(text: &str, path: &mut Vec<Encoding>, look: &mut dyn FnMut(&[Encoding], &str)) {
     look(path, text);
+    // Each level multiplies the work, and an answer comes from a service that may be hostile.
     if path.len() == DEEPEST || (!path.is_empty() && text.len() > LONGEST) {
         return;
     }
@@ -166,6 +167,7 @@ fn digits(text: &str, digit: fn(u8) -> Option<u8>, shortest: usize, bits: u32) -
     for byte in text.bytes().chain([0]) {
         match digit(byte) {
             Some(value) => run.push(value),
+            // MIME breaks base64 into lines of 76 characters.
             None if matches!(byte, b'\r' | b'\n') => {}
             None if run.len() >= shortest => runs.push(std::mem::take(&mut run)),
             None => run.clear(),
@@ -183,6 +185,7 @@ fn digits(text: &str, digit: fn(u8) -> Option<u8>, shortest: usize, bits: u32) -
 fn packed(run: &[u8], bits: u32) -> String {
     let (mut bytes, mut buffer, mut filled) = (Vec::with_capacity(run.len()), 0_u32, 0);
     for value in run {
+        // Only the last bits matter; without the mask they would overflow.
         buffer = ((buffer << bits) | u32::from(*value)) & 0xffff;
         filled += bits;
         if filled >= 8 {

@@ -10,6 +10,7 @@ use crate::error::{AgentError, Failure, RequestError};
 impl ProbeReport {
     /// The failure, if nothing was answered at all.
     pub(crate) fn failure(&self) -> Option<Failure> {
+        // A leak in an error is a result, although nothing was answered.
         if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
             return None;
         }

@@ -68,6 +68,7 @@ impl HistoryTemplate {
         let items = answer.pointer(pointer).and_then(Value::as_array);
         let items = items
             .ok_or_else(|| ProbeFailure::unusable(&format!("the history has no list {pointer}"), &whole))?;
+        // If one message has no role, nothing is known about who wrote it.
         let is_users_only = items.iter().all(|item| role(item).is_some());
         let said = items.iter().filter(|item| !is_users_only || role(item).is_some_and(is_user));
         let text = |item: &Value| match &self.text {

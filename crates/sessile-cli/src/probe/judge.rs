@@ -61,6 +61,7 @@ pub(crate) fn judge(replies: &[ReplyRecord], histories: &[History], turns: u32) 
         by_user.entry(reply.user).or_default().push(reply);
     }
     for own in by_user.values_mut() {
+        // Threads finish in any order.
         own.sort_by_key(|reply| reply.turn);
     }
     if all.replies.is_ok() {
@@ -91,6 +92,7 @@ fn judge_replies(own: &[&ReplyRecord], all: &mut Judgement) {
             let found = ListFindings::of(once(list), &answered);
             all.take(reply.user, Some(reply.turn), LeakPlace::Reply, &found);
         }
+        // After the judgement: a reply may lack the word of its own turn.
         answered.insert(reply.turn);
     }
     for wrong in all.lost.iter_mut().filter(|wrong| wrong.back.is_none()) {

@@ -178,6 +178,7 @@ impl Ledger {
     pub(crate) fn merge(&mut self, other: Ledger) {
         for leak in other.leaks {
             let known = self.pairs.get(&(leak.from, leak.to)).copied().unwrap_or_default();
+            // A service that leaks everything would fill the memory with excerpts of the same leak.
             if known < KEPT_OF_PAIR && self.leaks.len() < KEPT {
                 self.leaks.push(leak);
             }
@@ -215,6 +216,7 @@ impl Ledger {
             visit_decodings(text, &mut |encodings, text| {
                 for seen in canaries.find(text) {
                     let CodeWordId { user: from, turn: told_in_turn } = seen.code;
+                    // The same word is in the text, in the body around it and perhaps in a header.
                     if from == to || !known.insert(seen.code) {
                         continue;
                     }

@@ -26,6 +26,7 @@ impl Service for OpenAiService {
         let said = answer.pointer("/choices/0/message/content").map(content);
         let text = said.ok_or_else(|| ProbeFailure::unusable("the answer has no choices", &whole))?;
         if !self.is_stateful {
+            // Only after an answer, so that the roles in the history alternate.
             user.messages.push(new);
             user.messages.push(json!({ "role": "assistant", "content": text }));
         }

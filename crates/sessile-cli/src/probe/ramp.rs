@@ -22,6 +22,7 @@ impl Ramp {
         let (mut left, mut next) = (self.requests / self.per_user.max(1), self.first.min(self.most));
         let mut rounds = Vec::new();
         while left >= FEWEST && next >= FEWEST {
+            // A further round would be smaller than this one, and test less.
             let is_last = left.saturating_sub(next) < next;
             let users = if is_last { left.min(self.most) } else { next };
             rounds.push(users);

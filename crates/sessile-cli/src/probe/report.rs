@@ -84,6 +84,7 @@ impl ProbeReport {
 
     pub(super) fn verdict(&self) -> ProbeVerdict {
         match () {
+            // First: one leak is proof, however little was answered.
             () if self.ledger.leak_count() > 0 || self.judgement.is_bad() => ProbeVerdict::MixedUp,
             () if self.is_too_little() => ProbeVerdict::Inconclusive,
             () => ProbeVerdict::Clean,
@@ -125,6 +126,7 @@ impl ProbeReport {
     pub(super) fn latency(&self, percent: usize) -> Option<Duration> {
         let mut all = self.ledger.latencies.clone();
         all.sort_unstable();
+        // The nearest rank, so that it is a latency that occurred.
         let at = (all.len() * percent).div_ceil(100).checked_sub(1)?;
         all.get(at).copied()
     }

@@ -123,6 +123,7 @@ impl Requests {
             )
             .into());
         }
+        // All requests would be one user's, and every code word its own.
         if !(request.path.names_user() || in_body(&Template::names_user) || wire.headers.names_user()) {
             let why =
                 "nothing tells the users apart: put {user} or {session} into --request, --body or a --header";

@@ -168,6 +168,7 @@ impl Run {
         self.talked = Some(self.begun.elapsed());
         // Histories are read when no user talks any more: a later round may have changed those of an earlier one.
         let mut users = std::mem::take(&mut *lock(&self.shared.done));
+        // Users who were stopped in the middle have a history too.
         users.extend(lock(&self.shared.waiting).drain(..).filter(|user| user.turn > 1));
         let at_once = self.most_at_once();
         *lock(&self.shared.waiting) = users.into();
@@ -260,6 +261,7 @@ impl Run {
             }
         };
         thread::scope(|scope| {
+            // This thread works too, so it goes on even if no other can be started.
             for _ in 1..self.most_at_once().min(AT_ONCE) {
                 let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             }
@@ -286,6 +288,7 @@ impl Run {
     fn start(&self, threads: u32, work: fn(&RunState, User)) -> std::io::Result<()> {
         for number in 0..threads {
             let shared = Arc::clone(&self.shared);
+            // Before the thread runs: `watch` must not see zero while it is being started.
             shared.working.fetch_add(1, Ordering::SeqCst);
             let started = thread::Builder::new().stack_size(STACK).spawn(move || {
                 let _working = ActiveWorker(&shared.working);
@@ -342,6 +345,7 @@ impl RunState {
         let at = CodeWordId { user: user.number, turn: user.turn };
         let (message, begun) = (canaries.message(at), Instant::now());
         let said = self.service.say(&mut user, &message);
+        // Also after a failure: a leak may be in an error.
         let (latency, received) = (begun.elapsed(), take_received());
         let mut seen = Ledger::default();
         match said {
@@ -382,6 +386,8 @@ impl RunState {
             let own = {
                 let mut next = lock(&self.next);
                 let own = (*next).max(Instant::now());
+                // Reserved under the lock and slept outside of it, so that threads do not wait for each
+                // other's sleep.
                 *next = own + Duration::from_secs_f64(1.0 / rate);
                 own
             };
@@ -389,6 +395,7 @@ impl RunState {
                 if is_over() {
                     return false;
                 }
+                // In short pieces, so that an interrupt is noticed soon.
                 thread::sleep(left.min(Duration::from_millis(50)));
             }
         }

@@ -66,6 +66,7 @@ impl SessileService {
         let labels = [("probe".to_owned(), user.name.clone())].into();
         let new = CreateSessionRequest { labels, ..CreateSessionRequest::default() };
         let (started, whole): (ServiceSession, _) = self.post(user, "", "/v1/sessions", &new)?;
+        // A hostile service could otherwise lead later requests to another path.
         let id = Some(started.id).filter(|id| is_plain(id));
         let id = id.ok_or_else(|| ProbeFailure::unusable("the session has no id", &whole))?;
         let (name, session) = (user.name.clone(), user.session.clone());
@@ -122,6 +123,7 @@ impl Service for SessileService {
         if !self.has_no_upstream.load(Ordering::Relaxed) {
             match self.replied(user, message, &session) {
                 Err(trouble) if has_no_upstream(&trouble) => {
+                    // Remembered, so that only the first requests are sent twice.
                     self.has_no_upstream.store(true, Ordering::Relaxed);
                 }
                 replied => return replied,
@@ -144,6 +146,7 @@ impl Service for SessileService {
             };
             stored.whole.push_str(&whole);
             stored.items.extend(page.messages.iter().filter_map(user_text));
+            // A page that does not advance would be read forever.
             match page.next.filter(|next| *next > after) {
                 Some(next) => after = next,
                 None => return Some(Ok(stored)),

@@ -56,6 +56,7 @@ impl Template {
             let name = PLACEHOLDERS
                 .iter()
                 .find(|name| rest[1..].strip_prefix(**name).is_some_and(|rest| rest.starts_with('}')));
+            // JSON bodies are full of braces that are not placeholders.
             let Some(name) = name else {
                 out.push('{');
                 rest = &rest[1..];
@@ -79,6 +80,7 @@ fn put(text: &str, escape: Escape, out: &mut String) {
         Escape::Nothing => out.push_str(text),
         Escape::Json => {
             let quoted = serde_json::Value::from(text).to_string();
+            // The template has the quotes.
             out.push_str(&quoted[1..quoted.len() - 1]);
         }
         Escape::Percent => out.push_str(&sessile_wire::percent::encode(text)),

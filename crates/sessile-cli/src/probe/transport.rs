@@ -132,6 +132,7 @@ impl ProbeTransport {
         let mut secrets: Vec<Secret> = self.headers.secrets(user);
         let credentials = self.auth.credentials_for(&url);
         for credential in credentials.map_err(|error| ProbeFailure::unusable(&error.to_string(), ""))? {
+            // Plain HTTP services have no card that would ask for a query or a cookie.
             if let RequestCredential::Header(name, value) = credential {
                 secrets.push(value.clone());
                 headers.push((name, value));

@@ -155,6 +155,7 @@ impl ServiceClient {
             RequestCredential::Header(name, value) => Some((name, value)),
             _ => None,
         });
+        // Last: what the vault binds to the server was chosen for it.
         let header = header.or_else(|| token_variable(state).map(|token| bearer(&token)));
         let missing = || not_let_in(&url, format!("there is no token for {url}"));
         let header = header.ok_or_else(missing)?;
@@ -202,6 +203,7 @@ impl ServiceClient {
                 Err(error) => error,
             };
             let delay = match &error {
+                // Safe for a change too: its idempotency key makes it once.
                 RemoteError::Http(crate::http::HttpError::Unreachable { .. }) => Some(backoff.next_delay()),
                 RemoteError::Refused(problem) if problem.status == 503 || problem.status == 429 => {
                     Some(problem.retry_after.unwrap_or_else(|| backoff.next_delay()))
@@ -209,6 +211,7 @@ impl ServiceClient {
                 _ => None,
             };
             match delay {
+                // Fails now instead of sleeping towards a deadline that is certain to pass.
                 Some(delay) if begun.elapsed() + delay <= patience => {
                     tracing::info!(server = %self.url, ?delay, "retrying request");
                     std::thread::sleep(delay);
@@ -224,6 +227,7 @@ impl ServiceClient {
         if !(200..300).contains(&coming.status) {
             return Err(refused(&coming, &body));
         }
+        // 204 has no body, and whoever asks for it expects nothing.
         let body = if body.is_empty() { b"null" } else { &body[..] };
         sessile::json::from_slice(body).map_err(RemoteError::InvalidResponse)
     }

@@ -59,6 +59,7 @@ impl ServiceProblem {
         let wait = details.retry_after_ms.and_then(|millis| u64::try_from(millis).ok());
         ServiceProblem {
             status,
+            // A newer service may have codes that this version does not know.
             code: Code::ALL.iter().copied().find(|code| code.as_str() == details.code),
             detail: sessile::text::shortened(&details.detail, 500),
             is_retryable: details.retryable,
@@ -122,6 +123,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
         }
         .into(),
         Some(Code::RateLimited) => RequestError::RateLimited { what: site, wait: retry_after }.into(),
+        // A proxy in front of the service may answer 401 without a code.
         _ if status == 401 => not_let_in(url, format!("{url} does not accept the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));

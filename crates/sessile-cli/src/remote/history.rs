@@ -16,6 +16,7 @@ impl Remote<'_> {
         after: Option<&str>,
     ) -> Result<Vec<OperationView>, Failure> {
         let session = match self.named() {
+            // A variable does not narrow the list, as on this machine: only a flag does.
             Some((text, false)) => Some(self.find(text, false)?),
             _ => None,
         };

@@ -36,6 +36,7 @@ impl ServiceClient {
         on_wait: &dyn Fn(Option<LockHolder>),
     ) -> Result<ServiceLock, Failure> {
         let (begun, about) = (Instant::now(), Subject::default());
+        // First without a wait, to tell the user who holds the lock before waiting for it.
         let mut wait = Duration::ZERO;
         // Under one idempotency key it is one place in the queue, however often the request is repeated.
         let mut key = None;
@@ -181,6 +182,7 @@ impl LockKeeper {
     /// Renews the lease until the command has ended. Returns the reason if the lock is lost: the renewal was refused, or the
     /// lease expired without a response.
     pub(crate) fn keep(&mut self, ended: &Receiver<()>) -> Option<String> {
+        // Leaves time for two more attempts before the lease ends.
         let often = self.ttl / 3;
         // The longest delay is less than the part of the lease that is left for the command to end in.
         let mut backoff = Backoff::new(self.ttl / 80, self.ttl / 20);
@@ -211,6 +213,7 @@ impl LockKeeper {
                 }))) => {
                     return Some(detail);
                 }
+                // Only the service knows whether the lock is lost; until it answers, the lease counts.
                 _ => backoff.next_delay(),
             };
         }
@@ -220,6 +223,7 @@ impl LockKeeper {
     pub(crate) fn release(self) -> Result<Option<String>, Failure> {
         match self.server.release_lock(&self.name, self.token) {
             Ok(()) => Ok(None),
+            // The command may have run beside another holder, which its caller must know.
             Err(failure @ Failure::Library(Error::Lock(LockError::Lost(_)))) => Err(failure),
             Err(_) => {
                 let time = short(self.ttl);

@@ -35,6 +35,7 @@ impl PendingLogin {
             device: Secret::new(begun.device_code),
             user_code: begun.user_code,
             expires_in: seconds(begun.expires_in_s),
+            // The number is the server's: 0 would be a busy loop, and a large one would miss the expiry.
             interval: seconds(begun.interval_s).clamp(Duration::from_millis(200), Duration::from_secs(60)),
         })
     }
@@ -45,6 +46,7 @@ impl PendingLogin {
         let request = ServiceRequest::plain_post(&["v1", "login", "token"], &body)?;
         match server.try_ask::<CollectLoginResponse>(&request, Duration::from_secs(5)) {
             Ok(collected) => Ok(Some(Secret::new(collected.token))),
+            // Not confirmed yet, or too many poll at once; the code stays valid.
             Err(RemoteError::Refused(ServiceProblem { status: 409 | 429, is_retryable: true, .. })) => {
                 Ok(None)
             }

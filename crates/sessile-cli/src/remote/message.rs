@@ -52,6 +52,7 @@ pub(crate) fn reply(
     });
     let answer = match streamed {
         Err(RemoteError::Http(HttpError::Unreachable { .. } | HttpError::TimedOut { .. }))
+            // With a timeout its time is used up.
             if timeout.is_none() =>
         {
             server.try_ask(&request, AWAY).map_err(failure)?
@@ -104,6 +105,7 @@ fn follow(mut coming: HttpResponse, on_piece: &mut dyn FnMut(&str)) -> Result<Re
                     let problem = ServiceProblem::from_details(details.status, &details, None);
                     return Err(RemoteError::Refused(problem));
                 }
+                // A newer service may send events of other kinds.
                 _ => {}
             }
         }

@@ -114,6 +114,7 @@ impl<'a> Remote<'a> {
         };
         match (self.require(what), self.named()) {
             (Err(failure), Some((name, false)))
+                // An id that does not exist is a mistake, and not the name of a new session.
                 if missing(&failure) && name.parse::<SessionId>().is_err() =>
             {
                 let (idle, max) = lifetime()?;
@@ -167,6 +168,7 @@ impl<'a> Remote<'a> {
         replaced: Option<&str>,
     ) -> Result<ChangeReport<SessionStartView>, Failure> {
         let SessionSpec { name, mut labels, agent, idle, max } = spec;
+        // Before the replaced session is ended: a guard that refuses leaves it alive.
         let (context, origin) = self.selected_context()?.unzip();
         let replaced = replaced.map(|text| self.meant(Some(text), "replacing")).transpose()?;
         if let Some(replaced) = &replaced {
@@ -232,6 +234,7 @@ impl<'a> Remote<'a> {
         }
         let request = ServiceRequest::get(&["v1", "sessions", &session.id, "messages"]).with("limit", &1);
         let page: Result<MessagePage<ServiceMessage>, _> = self.server.ask(&request, &Subject::default());
+        // Another process may have used the new session by its name.
         if page.is_ok_and(|page| page.messages.is_empty()) {
             let _ = self.end(session);
         }

@@ -28,6 +28,7 @@ pub(super) struct AgentShared {
 impl AgentShared {
     /// Answers, and says whether the connection may be used again.
     pub(super) fn answer(&self, seen: &ReceivedRequest, stream: &mut TcpStream) -> std::io::Result<bool> {
+        // First, so that a test sees requests that are refused or misanswered too.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
         let is_card = seen.path.starts_with("/.well-known/");
         let place = if is_card { MisbehaviourPoint::Card } else { MisbehaviourPoint::Calls };
@@ -84,6 +85,7 @@ impl AgentShared {
 
     /// Whether it is spoken here.
     fn check(&self, seen: &ReceivedRequest, asked: AgentCall) -> Result<AgentCall, (ReplyTarget, Fault)> {
+        // A client that names no version is one of 0.3, which had no such header.
         let version = seen.header("a2a-version").filter(|version| !version.is_empty()).unwrap_or("0.3");
         if !self.options.interfaces.contains(&(asked.binding, asked.protocol)) {
             return Err((asked.place(), Fault::MethodNotFound));
@@ -146,6 +148,7 @@ impl AgentShared {
         let why = format!("Task {id} is in terminal state: {state}");
         match place.protocol {
             Protocol::V1 if is_terminal(state) => refuse(stream, &place, &Fault::Unsupported(why), true),
+            // Each version has an error of its own for it, as the official SDKs answer.
             Protocol::V03 if is_terminal(state) => refuse(stream, &place, &Fault::InvalidParams(why), true),
             // Only 1.0 begins with the task as it is.
             Protocol::V1 => self.follow(&place, Some(&value), (id, said), None, stream),
@@ -184,8 +187,10 @@ impl AgentShared {
         if !self.options.noisy_streams {
             return pieces.piece(event);
         }
+        // The space after the colon is optional, and lines may end in CRLF (HTML, server-sent events).
         let event = event.replace("data: ", "data:").replace('\n', "\r\n").replace("\r\r", "\r");
         let noise = format!(": grüße\r\n\r\nevent: message\nid: 7\nretry: 10\nunknown\n{event}");
+        // Seven bytes cut characters, fields and line ends in the middle.
         noise.as_bytes().chunks(7).try_for_each(|piece| pieces.piece(piece))
     }
 

@@ -26,6 +26,7 @@ pub(super) fn account(options: &AgentOptions, seen: &ReceivedRequest) -> Option<
         AgentAuth::OAuth2 { issuer, .. } => {
             let token = of_scheme("bearer")?;
             let (status, body) =
+                // Asked each time, so that a token counts only for as long as its issuer says.
                 get(&format!("{issuer}/whoami"), &format!("Authorization: Bearer {token}\r\n"));
             let body: serde_json::Value = serde_json::from_str(&body).ok()?;
             return body["account"].as_str().filter(|_| status == 200).map(str::to_owned);

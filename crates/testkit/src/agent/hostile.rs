@@ -90,6 +90,7 @@ impl Misbehaviour {
             Misbehaviour::RedirectForever => {
                 let turn =
                     seen.query.strip_prefix("turn=").and_then(|turn| turn.parse().ok()).unwrap_or(0u64);
+                // Another address each time: a client cannot recognize the loop by its addresses.
                 let to = format!("Location: {}?turn={}\r\n", seen.path, turn + 1);
                 reply(stream, 307, "text/plain", &to, "there")
             }
@@ -145,6 +146,7 @@ fn event(stream: &mut TcpStream, data: &str) -> std::io::Result<bool> {
 }
 
 fn wait_for_the_end(stream: &mut TcpStream) -> std::io::Result<bool> {
+    // Returns when the client goes away or the listener cuts the connection.
     std::io::copy(stream, &mut std::io::sink())?;
     Ok(false)
 }

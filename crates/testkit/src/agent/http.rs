@@ -122,6 +122,7 @@ impl Drop for Listener {
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
         }
+        // After the acceptor has ended, so that no connection is accepted behind it.
         self.cut();
     }
 }
@@ -174,6 +175,7 @@ fn read(
             seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
+    // A client may wait for this before it sends its body (RFC 9110, 10.1.1).
     if seen.header("expect").is_some() {
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
@@ -212,6 +214,7 @@ pub(super) fn reply(
         "HTTP/1.1 {status} {}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{more}\r\n",
         reason(status)
     );
+    // In one write, so that a client never sees a head without its body.
     stream.write_all((head + body).as_bytes())?;
     Ok(true)
 }

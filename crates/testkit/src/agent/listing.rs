@@ -21,6 +21,7 @@ pub(super) fn list(tasks: &Tasks, params: &Value) -> Value {
     let all = state.order.iter().rev().filter_map(|id| state.tasks.get(id)).map(|task| &task.value);
     let all = all.filter(|task| wanted("contextId", &task["contextId"]));
     let all = all.filter(|task| wanted("status", &task["status"]["state"])).collect::<Vec<_>>();
+    // 50 by default and 100 at most, as version 1.0 specifies.
     let (size, from) = (number("pageSize").unwrap_or(50).clamp(1, 100), number("pageToken").unwrap_or(0));
     let artifacts = params["includeArtifacts"] == true || params["includeArtifacts"] == "true";
     let page = all.iter().skip(from).take(size).map(|task| {
@@ -66,6 +67,7 @@ pub(super) fn push(tasks: &Tasks, asked: &AgentCall) -> Result<Value, Fault> {
                     config[name] = asked.push[name].clone();
                 }
             }
+            // Setting an id again replaces it.
             configs.retain(|had| had["id"] != config["id"]);
             configs.push(config.clone());
             Ok(place.wrap(place.push(&config)))

@@ -159,6 +159,7 @@ impl AgentOptions {
     }
 
     fn put_v03(&self, card: &mut Value, base: &str) {
+        // The first one is the card's own URL in 0.3; only the others are listed.
         let mut interfaces = self.interfaces.iter().filter(|(_, protocol)| *protocol == Protocol::V03);
         let (first, _) = interfaces.next().expect("an interface of 0.3");
         card["protocolVersion"] = json!("0.3.0");

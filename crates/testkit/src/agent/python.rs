@@ -15,6 +15,7 @@ use crate::node::NodeServer;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Placeholder of the agent's address.
+// The port is known only once the agent listens; the script fills it in.
 const PLACEHOLDER: &str = "http://agent.invalid";
 
 /// An agent on a port of its own, which ends when this is dropped. It does what the text of a message says: see
@@ -50,6 +51,7 @@ impl PythonAgent {
         let mut command = Command::new(python);
         command.arg("-B").arg(dir.path().join("agent.py")).arg(argument.to_string()).current_dir(dir.path());
         for name in ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"] {
+            // A developer's own environment must not replace the SDK under test.
             command.env_remove(name);
         }
         PythonAgent { server: NodeServer::spawn(command, PATIENCE), _dir: dir }

@@ -92,6 +92,7 @@ pub(super) fn take(
     let id = value["id"].as_str().unwrap_or_default().to_owned();
     let cut = (word == "cut").then(|| usize::try_from(number(rest, 1)).unwrap_or(1));
     let (tasks, played) = (Arc::clone(tasks), text.clone());
+    // The task goes on when its client leaves, as with a real agent.
     std::thread::spawn(move || play(&tasks, &id, &played));
     Ok(ScriptOutcome::Task { value, said: 0, bare: word == "bare", cut })
 }
@@ -122,6 +123,7 @@ fn go_on(
     task.hear(message);
     let (value, said) = (task.value.clone(), task.said());
     *state.contexts.entry(own).or_default() += 1;
+    // The thread below locks it again.
     drop(state);
     let (tasks, id, text) = (Arc::clone(tasks), id.to_owned(), text.trim().to_owned());
     std::thread::spawn(move || {

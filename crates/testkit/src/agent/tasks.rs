@@ -124,6 +124,7 @@ impl Tasks {
         let mut state = self.lock();
         loop {
             match state.tasks.get(task) {
+                // Threads of connections must end with the agent, also those that wait for a task.
                 Some(_) if state.over => return None,
                 None => return None,
                 Some(task) if task.log.len() > said => return Some(task.log[said].clone()),
@@ -190,6 +191,7 @@ fn status(name: &str, message: Option<Value>) -> Value {
 
 /// An id that no other agent has given, in this process or another.
 pub(super) fn new_id(kind: &str) -> String {
+    // Each `RandomState` has random keys, which saves a dependency for random numbers.
     let number = RandomState::new().hash_one(SystemTime::now());
     format!("{kind}-{number:016x}")
 }

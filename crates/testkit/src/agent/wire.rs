@@ -108,6 +108,7 @@ impl AgentCall {
         let body = if seen.body.trim().is_empty() { "{}" } else { &seen.body };
         let Ok(mut params) = serde_json::from_str::<Value>(body) else { return Err((place, Fault::Parse)) };
         params = camel(params);
+        // 0.3 over REST calls the message `request`.
         if params["message"].is_null() && params["request"].is_object() {
             params["message"] = params["request"].take();
         }
@@ -118,6 +119,7 @@ impl AgentCall {
         let known = |word: &str| {
             word == "tasks" || word == "card" || word == "extendedAgentCard" || word.starts_with("message:")
         };
+        // In 1.0 a tenant is an optional first segment.
         if protocol == Protocol::V1 && words.len() > 1 && !known(words[0]) {
             words.remove(0).clone_into(&mut tenant);
         }

@@ -70,6 +70,7 @@ impl McpClient {
     /// Starts the server: the call, with pipes.
     #[track_caller]
     pub fn start(call: Call) -> Self {
+        // A file and not a pipe: a server that complains a lot must not block on a full pipe.
         let stderr = NamedTempFile::new().expect("a file");
         let complaints = OpenOptions::new().append(true).open(stderr.path()).expect("the same file");
         let mut command: Command = call.command();
@@ -236,6 +237,7 @@ impl McpClient {
                 responses.insert(key.clone(), self.handle(request)?);
             }
             params["inputResponses"] = Value::Object(responses);
+            // Opaque to the client, and returned as it came.
             if let Some(state) = result.get("requestState") {
                 params["requestState"] = state.clone();
             }
@@ -317,6 +319,7 @@ impl McpClient {
     #[track_caller]
     fn take(&mut self, line: &[u8]) -> Value {
         let (kind, message) = match message::parse(line) {
+            // A last line without its end means that the server was cut off while writing.
             _ if line.last() != Some(&b'\n') => self.give_up(&format!(
                 "the server's output ended within a line: {}",
                 String::from_utf8_lossy(line)
@@ -343,6 +346,7 @@ impl McpClient {
                     let answer = message.get("result").cloned().ok_or_else(|| message["error"].clone());
                     self.answers.insert(id, answer);
                 }
+                // Only the test knows what its raw bytes are answered by.
                 None if self.raw => self.strays.push(message.clone()),
                 None => self.give_up(&format!("the server answered what was not asked: {message}")),
             },

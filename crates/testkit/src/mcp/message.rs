@@ -57,6 +57,7 @@ fn kind(members: &Map<String, Value>) -> Result<McpMessageKind, String> {
     } else {
         return Err("neither method nor result nor error".to_owned());
     };
+    // Clients that validate strictly refuse unknown members.
     match members.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(format!("{name} does not belong there")),
         None => Ok(kind),

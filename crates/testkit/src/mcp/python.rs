@@ -95,6 +95,7 @@ impl PythonMcpClient {
             (given["env"], given["cwd"]) = (json!(call.variables()), json!(call.directory()));
         }
         call.replaced(&fetched("mcp/bin/python"), &["-I", "-B", "-c", include_str!("client.py")])
+            // Through standard input, because tokens are among it.
             .stdin(given.to_string())
             .run()
     }

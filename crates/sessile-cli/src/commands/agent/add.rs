@@ -40,6 +40,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     sessile::names::agent_name(&args.name)?;
     let url = agent_url(&args.url)?;
+    // Parsed before the first change, so that a wrong name changes nothing.
     let credential: Option<CredentialName> = args.with_credential.as_deref().map(str::parse).transpose()?;
     let target = target(&cx.state, args.scope.scope())?;
     let key = |member: &str| SettingKey::new(["agents", &args.name, member]);

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if changed.old.is_none() {
         return Err(ConversationError::AgentNotFound { name: args.name.clone(), near: None }.into());
     }
+    // A credential without a URL would be given to the next agent of this name.
     change(&cx.state, "agent remove", &target, &key("credential"), None)?;
     let json = json!({ "name": args.name, "layer": target.layer(), "path": changed.path.to_string_lossy() });
     cx.changed(json, || {

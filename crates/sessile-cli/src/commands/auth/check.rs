@@ -55,6 +55,7 @@ fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
                 lines.push_str(&checked.line(cx));
             }
             Err(failure) => {
+                // The first failure decides the status, as it would if it were the only one.
                 exit.get_or_insert(failure.exit());
                 let report = failure.report(cx.state.app());
                 let message = report.as_ref().map(|report| report.message.clone()).unwrap_or_default();

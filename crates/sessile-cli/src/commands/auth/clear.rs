@@ -31,12 +31,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         )?;
     }
     let vault = cx.state.vault()?;
+    // Before the removals, because it names those that depended on them.
     let left = vault.list()?;
     let mut recorded = Ok(0);
     for name in &names {
         vault.remove(name)?;
         let outcome =
             sessile::history::record(&cx.state, "auth clear", name.as_str(), "a secret is never recorded");
+        // A full disk must not keep the other secrets in the vault; the failure is reported at the end.
         recorded = recorded.and(outcome);
         let users =
             left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));

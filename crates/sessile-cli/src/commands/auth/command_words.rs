@@ -13,6 +13,7 @@ pub(super) fn words(line: &str) -> Option<Vec<String>> {
             (Some('"'), '\\') => {
                 let next = letters.next()?;
                 let word = word.get_or_insert_default();
+                // Within double quotes a backslash escapes only these (POSIX shell, 2.2.3).
                 if !matches!(next, '"' | '\\' | '$' | '`') {
                     word.push('\\');
                 }

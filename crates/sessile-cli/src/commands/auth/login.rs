@@ -107,6 +107,7 @@ pub struct Args {
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    // Further words are most likely a pasted secret, so they are not repeated in an error.
     if !args.more.is_empty() {
         return Err(refused("auth login").into());
     }
@@ -148,6 +149,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         refresh = cx.state.vault()?.get(&name)?.and_then(|now| now.refresh_token().cloned());
     }
     let (tokens, taken_over) = args.tokens(cx, &renewer, &client, &oauth, &about.scopes, refresh.as_ref())?;
+    // Not while a person confirms the code: others would wait for minutes. Only the write is exclusive.
     if alone.is_none() {
         alone = Some(cx.state.vault()?.alone(&name)?);
     }
@@ -157,6 +159,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     renewed(tokens).into_credential(&mut credential, cx.state.world().now());
     credential.about.allow_agents();
     with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    // Only after the write: a renewal in between would store the token that was replaced.
     drop(alone);
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     let about = &credential.about;
@@ -187,6 +190,7 @@ impl Args {
         };
         let (token_url, device_url, revocation_url) = match (&self.issuer, &self.token_url) {
             (Some(issuer), _) => {
+                // Before it is asked: what it says decides where secrets are sent.
                 require_private(issuer)?;
                 let found = discover(renewer.http(), issuer).map_err(|error| failed(issuer, &error))?;
                 cx.out.detail(&format!("tokens are given at {}", found.token_url));
@@ -206,6 +210,7 @@ impl Args {
             },
         };
         require_private(&token_url)?;
+        // The issuer's document may name any address.
         device_url.iter().chain(&revocation_url).try_for_each(|url| require_private(url))?;
         let grant = match known {
             _ if self.client_credentials => Grant::ClientCredentials,

@@ -34,6 +34,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
             vault.of_agent(&url)?.map_or_else(|| vault.free_name(&url), Ok)
         }
     })?;
+    // Looked up before a person is asked to confirm a code that would then be refused.
     let is_known = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
     if cx.state.enclosing_session().is_some() && is_known {
         // Others may use it.
@@ -58,6 +59,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     about.allow_agents();
     let credential = Credential::new(about.clone(), Some(token));
     with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    // After the new one is stored: a URL has one credential, and must not be without one in between.
     for other in cx.state.vault()?.leave_agent(&url, &name)? {
         cx.out.note(&format!("{url} no longer gets {other}"));
     }

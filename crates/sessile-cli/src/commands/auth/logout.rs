@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .list()?
         .into_iter()
         .filter(|one| {
+            // Credentials that share a login would otherwise keep its tokens.
             names.contains(&one.about.name) || names.iter().any(|name| uses_login(&one.about, name))
         })
         .collect();
@@ -70,6 +71,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded");
         recorded = recorded.and(outcome);
     }
+    // Needs the secrets as they were: they are searched for by value.
     let blotted = vault.redact_copies(&removed);
     // Last: here they are gone already, whatever the server says.
     let renewer = Renewer::new();

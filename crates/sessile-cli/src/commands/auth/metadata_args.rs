@@ -47,6 +47,7 @@ impl MetadataArgs {
         let now = state.world().now();
         let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
         if let Some(time) = self.expires_in {
+            // A time beyond the calendar's end means no expiry.
             expires_at = now.checked_add(time).ok().map(sessile::vault::whole_seconds);
         }
         let sites: Vec<Site> = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;

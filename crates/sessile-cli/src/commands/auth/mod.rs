@@ -147,6 +147,7 @@ impl CredentialChoice {
         let mut names = Vec::new();
         for text in self.names.iter().chain(&self.url) {
             let name = name(text)?;
+            // All are looked up before the first is changed, so that a typo changes nothing.
             vault.require(&name, CredentialConsumer::Command)?;
             names.push(name);
         }

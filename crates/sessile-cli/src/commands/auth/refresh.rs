@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let result = match &found.about.kind {
             CredentialKind::OAuth2(_) => vault.renew(name, &renewer),
             CredentialKind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
+            // With --all only those that can be renewed are meant; one that was named is an error.
             _ if args.chosen.all => continue,
             _ => vault.renew(name, &renewer),
         };

@@ -68,11 +68,14 @@ impl SecretSource {
             None => self.said(cx, prompt)?,
         };
         let secret =
+            // Editors and `echo` end a file with a line break that is not part of the secret.
             Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')));
+        // Moved into a `Secret`, which wipes its memory when it is dropped.
         drop(zeroized(text));
         if secret.is_empty() {
             return Err(UsageError::Arguments("the secret is empty".into()).into());
         }
+        // No environment variable can hold it.
         if secret.expose().contains('\0') {
             return Err(UsageError::Arguments("the secret has a zero byte in it".into()).into());
         }
@@ -141,6 +144,7 @@ fn read_file(path: PathBuf) -> Result<String, Failure> {
     };
     let mut text = String::new();
     let file = std::fs::File::open(&path).map_err(failed)?;
+    // Bounded, because a pipe or a device has no size to check before.
     file.take(LIMIT + 1).read_to_string(&mut text).map_err(failed)?;
     if text.len() as u64 > LIMIT {
         return Err(FileError::TooLarge { path, size: text.len() as u64, limit: LIMIT }.into());

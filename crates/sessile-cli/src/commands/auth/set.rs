@@ -116,6 +116,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.name.as_deref().is_some_and(is_service_token) {
         return Err(typed_token(None));
     }
+    // The hidden flag exists to refuse the secret without repeating it, which clap's own error would do.
     if let Some(Some(_)) = &args.secret {
         return Err(refused("--secret").into());
     }
@@ -141,6 +142,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut is_new = true;
     let is_inside = cx.state.enclosing_session().is_some();
     let kept = with_unlocked_vault(cx, &cx.state, || {
+        // Decided within the vault's lock: another process may set the same credential meanwhile.
         cx.state.vault()?.change(&name, |before| {
             is_new = before.is_none();
             if is_inside && !is_new {
@@ -190,6 +192,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             Ok(Some(Credential::new(about, secret)))
         })
     })?;
+    // An agent gets one credential, so the earlier one is unbound.
     for agent in &about.agents {
         for other in cx.state.vault()?.leave_agent(agent, &name)? {
             cx.out.note(&format!("the agent at {agent} no longer gets {other}"));
@@ -309,6 +312,7 @@ impl Args {
                         cache_seconds: self
                             .cache
                             .filter(|time| !time.is_zero())
+                            // Less than a second would be stored as 0.
                             .map(|time| time.as_secs().max(1)),
                     },
                     false,
@@ -317,6 +321,7 @@ impl Args {
             Args { from_env: Some(variable), .. } if !is_variable_name(variable) => {
                 return Err(UsageError::InvalidValue {
                     place: "--from-env".into(),
+                    // Not repeated: it may be the secret itself.
                     value: "what is given".into(),
                     expected: "the name of a variable".into(),
                 }
@@ -355,6 +360,7 @@ impl Args {
             let reason = "it is no login: make one with auth login".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         };
+        // One level only, so that a renewal never follows a chain.
         if oauth.login.is_some() {
             let reason = "it uses the login of another itself: name that one".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let passphrase = passphrase(cx, args.passphrase_file.as_ref(), "Passphrase of the vault: ")?;
     let usual = cx.state.duration("vault.unlock")?.unwrap_or_default();
     let time = args.time.unwrap_or(usual);
+    // False without a private runtime directory: the key is written nowhere else.
     if !vault.unlock(&passphrase, time)? {
         let problem = cx.state.runtime_dir().err().map(|problem| problem.to_string()).unwrap_or_default();
         return Err(CommandError::NoRuntimeDir("the vault's key", problem).into());

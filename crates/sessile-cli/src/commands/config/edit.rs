@@ -32,6 +32,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if text == shown_text {
             return Ok(false);
         }
+        // With the text that was shown: a change made by another process meanwhile is refused, not
+        // overwritten.
         change_text(&cx.state, "config edit", &path, old.as_deref(), text)?;
         Ok(true)
     })?;

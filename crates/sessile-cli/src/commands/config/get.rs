@@ -30,6 +30,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let key: SettingKey = args.key.parse()?;
+    // A terminal's selection is in no settings file, but wins over those.
     let selected = super::show::is_context(&key).then(|| cx.state.selected()).transpose()?.flatten();
     let (value, origin) = match selected {
         Some(selected) => (json!(selected.name), selected.origin.clone()),

@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         json!({ "key": changed.key, "old": changed.old, "new": changed.new, "layer": layer, "path": changed.path.to_string_lossy() }),
         || {
             let was = changed.old.as_ref().map_or_else(|| "it was not set".to_owned(), |old| format!("it was {old}"));
+            // The value may look like a secret although the key accepts it.
             let value = value.masked_for(&key);
             shown(format!("set {key} to {value} in {} ({was})", target.place())) + "\n"
         },

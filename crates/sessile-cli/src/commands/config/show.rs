@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = cx.state.settings()?;
     let keys = if args.keys.is_empty() {
         let mut keys = settings.keys(args.effective);
+        // The terminal's selection is a value of this key, although no file has it.
         let context = SettingKey::new(["context"]);
         if cx.state.selected()?.is_some() && !keys.contains(&context) {
             keys.push(context);
@@ -84,6 +85,7 @@ fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
         let value = sessile::settings::Value::Text(selected.name.to_string());
         candidates.insert(0, Candidate { value, origin: selected.origin.clone(), ignored: None });
     }
+    // Stable, so the order of precedence is kept within each part.
     candidates.sort_by_key(|candidate| candidate.ignored.is_some());
     for candidate in &mut candidates {
         candidate.value = candidate.value.clone().masked_for(key);

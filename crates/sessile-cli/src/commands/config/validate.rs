@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         (None, ConfigSource::File(_)) => (validate::files(&cx.state)?, Layer::File),
         (None, _) => (validate::files(&cx.state)?, Layer::User),
     };
+    // They concern the same files, and each is reported below with its position.
     cx.state.take_warnings();
     let problems: Vec<_> = files.iter().flat_map(|file| validate::file(&cx.state, file, layer)).collect();
     let valid = !problems.iter().any(|problem| problem.is_error);

@@ -102,11 +102,13 @@ struct ApprovalView<'a> {
 
 fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let asked = approval::check_grant(&cx.state, name, args.time)?.digest();
+    // The PIN is the confirmation; a question beside it would add nothing.
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
         terminal_prompt::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
     }
+    // The context may have been edited while the person read the question.
     approval::check_unchanged(&cx.state, name, &asked)?;
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let view = ApprovalView { approval: &approval, name };
@@ -116,6 +118,7 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
 /// Approves the context of a request, by the rules of every approval.
 fn grant_request(args: &Args, cx: &Cx, id: u64) -> Outcome {
     let request = request::get(&cx.state, id)?;
+    // Before anything is shown or typed: inside a session it is refused whatever is answered.
     approval::check_place(&cx.state)?;
     cx.out.note(&format!("{} wants to run: {}", shown(&request.requested_by), command(&request)));
     grant(args, cx, &request.context.parse()?)

@@ -54,6 +54,7 @@ impl ChangeArgs {
         for pair in &self.setting {
             let (key, value) = split(pair, "--setting", "KEY=VALUE")?;
             let key: SettingKey = key.parse()?;
+            // Without layers: only the definition is needed, and no file is read for it.
             let definition = Stack::new(&crate::settings::app(), Vec::new()).definition(&key)?;
             let value = definition.parse(value, format!("--setting {key}"))?;
             changes.push(change(below("settings", &key), value));
@@ -73,6 +74,7 @@ impl ChangeArgs {
         };
         for pair in &self.env_credential {
             let (variable, name) = split(pair, "--env-credential", "NAME=CREDENTIAL")?;
+            // Both write the same key, and the order of flags would decide.
             if self.env.iter().any(|plain| plain.split('=').next() == Some(variable)) {
                 let what = format!("{variable} gets one value: say --env or --env-credential");
                 return Err(UsageError::Arguments(what).into());
@@ -81,6 +83,7 @@ impl ChangeArgs {
         }
         for pair in &self.agent_credential {
             let (url, name) =
+                // From the right: a URL may hold an equals sign, a credential's name cannot.
                 pair.rsplit_once('=').ok_or_else(|| wrong("--agent-credential", pair, "URL=CREDENTIAL"))?;
             changes.push(named("agents", &sessile::site::agent_url(url)?, name)?);
         }

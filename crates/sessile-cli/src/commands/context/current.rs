@@ -28,6 +28,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.state.usable_context()?;
     }
     let selected = cx.state.selected()?.ok_or(ContextError::NotSelected)?;
+    // A script that asks for the context must not go on with one that was deleted.
     if cx.state.context()?.is_none() {
         return Err(cx.state.contexts().missing(selected).into());
     }

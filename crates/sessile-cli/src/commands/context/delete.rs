@@ -23,6 +23,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: ContextName = args.name.parse()?;
     let contexts = cx.state.contexts();
+    // Before the question, and again by `delete`: a guard may have been added meanwhile.
     contexts.check_deletable(&contexts.get(&name)?)?;
     let pointing = contexts.pointing_to(&name)?;
     let mut what = format!("delete context {}", quoted(name.as_str()));

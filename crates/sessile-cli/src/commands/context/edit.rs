@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: ContextName = args.name.parse()?;
     let context = if args.changes.is_empty() && args.remove.is_empty() {
         let existing = cx.state.contexts().get(&name)?;
+        // The editor would show the whole settings file.
         if let ConfigSource::File(_) = cx.state.source() {
             let what =
                 "with --config the contexts stand in that file: edit it with `config edit`, or use flags";

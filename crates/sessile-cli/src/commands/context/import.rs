@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.changed(json!({ "contexts": names, "current_context": read.current }), || {
         imported.iter().map(|context| format!("imported context {}\n", context.name)).collect()
     })?;
+    // Selecting it would switch this terminal because of a file from elsewhere.
     if let Some(current) = read.current.filter(|_| cx.out.is_text()) {
         cx.out.note(&format!(
             "the file selects context {}; select it: sessile context use {}",

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if let Some(missing) =
         selected.filter(|selected| !contexts.iter().any(|(name, _)| *name == selected.name))
+        // It may exist on another page of the list.
         && cx.state.context()?.is_none()
     {
         cx.state.warn(

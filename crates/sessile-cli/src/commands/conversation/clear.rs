@@ -41,6 +41,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     } else if args.all {
         all.list(session.as_deref(), None)?
     } else {
+        // All are found before the question, so that a typo forgets nothing.
         let find = |text: &String| find_conversation(&cx.state, &all, Some(text));
         args.which.iter().map(find).collect::<Result<_, _>>()?
     };

@@ -66,7 +66,9 @@ impl Contest {
             let mut is_open = gate.write().unwrap_or_else(PoisonError::into_inner);
             let start = |agent| {
                 let gate = &gate;
+                // Not `spawn`, which panics where the system refuses a thread.
                 std::thread::Builder::new().spawn_scoped(scope, move || {
+                    // A barrier would wait forever for an agent that could not be started.
                     let is_open = *gate.read().unwrap_or_else(PoisonError::into_inner);
                     is_open.then(|| self.agent(place, agent))
                 })
@@ -126,6 +128,7 @@ impl Contest {
 
 /// Whether a line contains a key as a whole word.
 fn has_word(line: &str, key: &str) -> bool {
+    // `key1` must not be found in `key10`.
     line.match_indices(key)
         .any(|(at, _)| !line[at + key.len()..].starts_with(|c: char| c.is_ascii_alphanumeric()))
 }

@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         // Each begins in a home of its own.
         let without = Contest::bare(race.clone()).run(&TemporaryHome::new(world)?, args.agents);
         let place = TemporaryHome::new(world)?;
+        // The tools of the user's own profiles are shown too; nothing else of the configuration is.
         place.take_profiles(cx.state.dirs().config().ok())?;
         let with = Contest::cured(race.clone(), &program).run(&place, args.agents);
         all.push(ContestResult { tool: profile.name, state: race.state, without, with });

@@ -42,6 +42,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     if cx.state.session()?.is_some() {
+        // The lock belongs to the session and ends with it, so an ended one cannot take any.
         cx.state.require_session("acquiring a lock in it")?;
     }
     let backend = StateBackend::resolve(cx)?;

@@ -129,6 +129,7 @@ pub(crate) fn keep_there(
     (name, mode): (&LockName, LockMode),
     purpose: &str,
 ) -> Result<LockKeeper, Failure> {
+    // A lease shorter than a second could end before its first renewal.
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
     let url = server.url().to_owned();
     let tell = |holder: Option<LockHolder>| note_wait(cx, &url, name, holder.as_ref());
@@ -152,6 +153,7 @@ pub(crate) fn run_kept(
     mut kept: LockKeeper,
     check: impl FnOnce() -> Result<(), sessile::Error>,
 ) -> Outcome {
+    // The guard may have closed while the lock was waited for; others must not wait for the lease to expire.
     if let Err(refused) = check() {
         if let Some(told) = kept.release()? {
             cx.out.note(&told);
@@ -167,6 +169,7 @@ pub(crate) fn run_kept(
         Some(lost)
     };
     let (ended, lost) = child.run_watched(timeout, Some(watch));
+    // Whatever the command returned: part of its work may have been done without the lock.
     if lost.is_some() {
         return Err(sessile::error::LockError::Lost(token).into());
     }

@@ -66,8 +66,10 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let is_in_context = cx.state.usable_context()?.is_some();
     let recheck = || if is_in_context { contexts.recheck(true) } else { Ok(()) };
     let selected = cx.state.selected().ok().flatten();
+    // A context that cannot be read gives no credential, so all of them count as foreign.
     let context = selected.and_then(|selected| contexts.find(&selected.name).ok().flatten());
     let foreign = foreign_credentials(&cx.state, context.as_ref(), std::iter::empty());
+    // Secrets of credentials that the context does not give must not reach the command.
     let mut child = foreign.iter().fold(Child::new(&args.command), |child, name| child.without(name));
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.

@@ -53,6 +53,7 @@ impl Client {
             Some(service) => Some(text(snippets.get(&service)?.as_table()?, "text")?),
             None => None,
         };
+        // Some clients keep their file elsewhere on Linux.
         let elsewhere = if cfg!(target_os = "linux") { text(table, "linux") } else { None };
         Some(Client {
             name: text(table, "name")?,
@@ -94,6 +95,7 @@ impl ServerCommand {
 
 /// A string as JSON, TOML and YAML have it.
 fn quoted(text: &str) -> String {
+    // A JSON string is also a TOML basic string and a YAML double-quoted one.
     json_safe(&json!(text).to_string())
 }
 

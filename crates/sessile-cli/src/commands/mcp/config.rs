@@ -122,6 +122,7 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
     }
     let address =
         HttpAddress::parse(url).map_err(|error| UsageError::Arguments(format!("--url: {error}")))?;
+    // `/mcp` is appended below, so nothing may follow the path.
     if address.uri().query().is_some() {
         return Err(UsageError::Arguments("--url: the address of a service has no query".to_owned()).into());
     }
@@ -161,6 +162,7 @@ fn command(args: &Args, cx: &Cx) -> Result<String, Error> {
     let name = cx.state.app().name();
     if !args.absolute {
         let path = cx.state.world().variable("PATH").unwrap_or_default();
+        // Clients that are started by the desktop have another PATH than this shell.
         if !has_program(path, name) {
             cx.out.note(&format!("{name} is not on the PATH here: --absolute names it by its path"));
         }

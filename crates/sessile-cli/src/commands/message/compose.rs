@@ -182,6 +182,7 @@ impl ComposeArgs {
     fn text(&self, cx: &Cx, words: &[String]) -> Result<Option<String>, Failure> {
         match words {
             [dash] if dash == "-" => Ok(Some(input::read(cx, Path::new("-"), LARGEST)?.1)),
+            // With a file or data nothing more is expected, and standard input may be a pipe that never ends.
             [] if self.file.is_empty() && self.data.is_empty() && !cx.state.world().streams().stdin => {
                 Ok(Some(input::read(cx, Path::new("-"), LARGEST)?.1).filter(|text| !text.is_empty()))
             }
@@ -215,6 +216,7 @@ pub(crate) fn remembered(outgoing: &OutgoingMessage) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": text }),
         Part::File { name, mime, bytes } => {
+            // Without its content: the history would hold every file that was ever sent.
             json!({ "file": { "name": name, "mime": mime, "size": bytes.len() } })
         }
         Part::Link { url, name, mime } => json!({ "file": { "url": url, "name": name, "mime": mime } }),
@@ -229,6 +231,7 @@ fn read_file(path: &Path) -> Result<Part, Error> {
         _ => Error::File(FileError::Io { action: "read", path: path.to_owned(), source }),
     };
     let mut bytes = Vec::new();
+    // Bounded while it is read, because the file may grow.
     std::fs::File::open(path).map_err(failed)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
         return Err(

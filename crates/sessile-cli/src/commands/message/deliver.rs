@@ -52,6 +52,7 @@ impl<'a> ReplyCollector<'a> {
             let known = self.artifacts.iter_mut().find(|known| known.artifact_id == artifact.artifact_id);
             match known {
                 Some(known) if artifact.is_append => known.append(&artifact),
+                // A task repeats its artifacts whole, so chunks that came before are replaced.
                 Some(known) => *known = artifact,
                 None => self.artifacts.push(artifact),
             }
@@ -121,6 +122,7 @@ impl<'a> ReplyCollector<'a> {
             let task = memory.task_id.as_deref().map_or_else(String::new, |task| format!(" {}", shown(task)));
             cx.out.note(&format!("task{task} is {state}"));
         }
+        // Only a person can use the advice.
         if cx.out.is_text() && cx.state.world().streams().stdout {
             cx.out.note(&format!("go on: {}", continuing(cx, agent, memory)));
         }

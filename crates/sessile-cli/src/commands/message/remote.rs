@@ -26,6 +26,7 @@ pub(super) fn run(compose: &ComposeArgs, cx: &Cx, remote: &Remote<'_>, streams: 
     }
     let on_piece: Option<&mut dyn FnMut(&str)> = if streams { Some(&mut on_piece) } else { None };
     let replied = reply(server, &session, &text, compose.reach.timeout(), on_piece);
+    // Also after a failure: the error must not stand behind the progress line.
     cx.out.progress_over();
     if is_line_open {
         cx.out.end_line();

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let connection = args.compose.reach.connection(&cx.state, &named)?;
     let agent = connection.agent(cx)?;
     cx.out.progress(&format!("waiting for {}", named.url));
+    // Before it is sent: what the agent has received must be in the log once it answers.
     memory.will_send(remembered(&outgoing));
     let begun = Instant::now();
     let reply = agent.send(&outgoing);
@@ -82,6 +83,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     while let (false, AgentEvent::Task(task)) = (args.no_wait, &event) {
         if task.state.is_terminal()
             || task.state.waits()
+            // A state of a newer protocol would be polled forever.
             || task.state == sessile::conversation::TaskState::Unknown
         {
             break;

@@ -84,6 +84,7 @@ pub(crate) fn listen(
         Ok(()) if event.is_final() => ControlFlow::Break(()),
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
+            // Carried out of the closure, because the stream knows only errors of the agent.
             wrong = Some(error);
             ControlFlow::Break(())
         }

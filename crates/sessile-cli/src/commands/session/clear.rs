@@ -29,6 +29,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_there(cx, "session clear")?;
     let mut sessions = cx.state.sessions()?;
+    // Sessions that have expired count as ended only once they were collected.
     sessions.gc(usize::MAX)?;
     let chosen: Vec<Session> = if args.sessions.is_empty() {
         sessions.list(None, false, usize::MAX)?
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             &format!("stop and forget {} live session(s): {}", live.len(), names.join(", ")),
         )?;
     }
+    // Stopped all before the first is forgotten: a failure leaves sessions that can still be found.
     for session in &live {
         cx.state.stop_session("session clear --all", session)?;
     }

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         terminal_prompt::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
+    // Messages are exported as they are, and may hold secrets.
     dir.replace(&name, &text, 0o600)?;
     cx.changed(json!({ "id": session.id, "path": path.to_string_lossy() }), || {
         format!("exported session {} to {}\n", quoted(session.label()), shown(path.display()))

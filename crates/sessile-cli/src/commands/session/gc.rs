@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return gc_timer::remove(cx);
     }
     let mut sessions = cx.state.sessions()?;
+    // Lapsed approvals are withdrawn by the next call that writes, and this is one.
     cx.state.withdraw_unapproved(None)?;
     let ended = sessions.gc(usize::MAX)?;
     let swept = sessions.sweep()?;

@@ -101,6 +101,7 @@ pub(crate) fn install(cx: &Cx, units: &TimerUnits) -> Outcome {
     dir.replace(Path::new(SERVICE), &units.service, 0o644)?;
     dir.replace(Path::new(TIMER), &units.timer, 0o644)?;
     drop(dir);
+    // The result decides only the note: the units stay, for a manager that is started later.
     let is_started = systemctl(&[&["daemon-reload"], &["enable", "--now", TIMER]]);
     let (service, timer) = (units.dir.join(SERVICE), units.dir.join(TIMER));
     cx.changed(json!({ "installed": [service, timer], "started": is_started }), || {
@@ -146,6 +147,7 @@ fn systemctl(calls: &[&[&str]]) -> bool {
             .args(*arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            // Without a user manager systemctl complains, which is reported as a note instead.
             .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })

@@ -152,6 +152,7 @@ fn set(args: &StateSetArgs, cx: &Cx) -> Outcome {
         value: sessile::text::shortened(&text, 60),
         expected: format!("a valid value: {error}"),
     })?;
+    // So that a plain word needs no quotes within the shell's quotes.
     let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
     let set = StateBackend::resolve(cx)?.set_value(&args.key, value, args.if_revision)?;
     set.print(cx, |set| format!("set {} (revision {})\n", shown(&set.key), set.revision.unwrap_or_default()))

@@ -41,6 +41,7 @@ pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &AgentEvent) -> 
     let session = cx.state.require_session("remembering a task in it")?;
     let wanted = ConversationSelector { task_id: Some(task.to_owned()), ..ConversationSelector::default() };
     let mut memory = ConversationLog::open(&cx.state, Some(session), agent, &wanted)?;
+    // A task that was only looked at must not begin a conversation.
     match memory.conversation() {
         Some(_) => memory.record(event),
         None => Ok(()),

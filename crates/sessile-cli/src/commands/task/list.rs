@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let filter = TaskFilter {
         context_id: args.context_id.clone(),
         state,
+        // The protocol allows pages of 1 to 100.
         page_size: Some(args.limit.clamp(1, 100)),
         page_token: args.cursor.clone(),
         ..TaskFilter::default()

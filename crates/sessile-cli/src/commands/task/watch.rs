@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let wanted = ConversationSelector { task_id: Some(id.clone()), ..ConversationSelector::default() };
     let mut memory = ConversationLog::open(&cx.state, session, &named.url, &wanted)?;
+    // Following somebody else's task must not begin a conversation of this session.
     memory.forget_unless_known();
     let begun = Instant::now();
     let connection = args.reach.connection(&cx.state, &named)?;
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             Err(error) => return Err(agent_error(&named.url, Some(&id), error)),
         }
     }
+    // A stream may end while the task goes on; then it is polled.
     if heard.state().is_some_and(|state| state.is_terminal() || state.waits()) {
         return heard.finish(&memory, false);
     }

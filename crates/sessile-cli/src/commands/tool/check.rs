@@ -196,8 +196,10 @@ fn prove(
             }
         }
     }
+    // The rooms themselves are where the tools are meant to write.
     let own = [".local/state/sessile", ".config/sessile", ".cache/sessile"].map(|dir| place.home().join(dir));
     let probe_bare = || place.run(&fill(&race.probe, "0")).map(|text| text.trim().to_owned());
+    // Before the snapshot: a tool may write a cache when it is first asked.
     let bare = probe_bare();
     let before = FileSnapshot::take(place.home(), &own);
     let mut wrong = Vec::new();
@@ -207,6 +209,7 @@ fn prove(
         }
     }
     for agent in agents {
+        // Only after both have switched: shared state shows when the second overwrites the first.
         let wanted = race.expect.replace("{agent}", agent);
         let seen = place.run(&inside(agent, &race.probe)).map(|text| text.trim().to_owned());
         if seen.as_deref() != Some(wanted.as_str()) {

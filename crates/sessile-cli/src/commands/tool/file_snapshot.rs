@@ -44,6 +44,7 @@ impl FileSnapshot {
                         ('d', Vec::new())
                     }
                     () if kind.is_file() => ('f', std::fs::read(&path).unwrap_or_default()),
+                    // The target's path and not its content: a link out of the home must not be followed.
                     () if kind.is_symlink() => {
                         let target = path.read_link().unwrap_or_default();
                         ('l', target.into_os_string().into_encoded_bytes())
@@ -65,6 +66,7 @@ impl FileSnapshot {
             let what = match self.entries.get(path) {
                 Some(before) if before == entry => continue,
                 Some(_) => "changed",
+                // Tools create empty directories that hold no state.
                 None if entry.kind == 'd' => continue,
                 None => "new",
             };

@@ -54,9 +54,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let found = with_store(cx, &args.store, async |db| login::find(db, &args.code).await)?;
     let decision = match &args.user {
         None => LoginDecision::Deny,
+        // The machine may have collected its token by now, which a second approval cannot change.
         Some(_) if found.is_approved => return Err(ServiceError::LoginNotFound(args.code.clone()).into()),
         Some(user) => {
             let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
+            // Before the question: nobody confirms a user that does not exist.
             let user = with_store(cx, &args.store, async |db| login::check_user(db, user).await)?;
             LoginDecision::Approve { user, scopes, expires_ms }
         }

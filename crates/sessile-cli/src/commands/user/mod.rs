@@ -72,6 +72,7 @@ fn with_place<T>(
     place: StoreLocation,
     what: impl AsyncFnOnce(&sessile_server::store::ServiceStore) -> Result<T, UserError>,
 ) -> Result<T, Failure> {
+    // The runtime lives only for this call, so that other commands never start one.
     let done = sessile_server::block_on(async {
         let db = place.open().await?;
         what(&db).await

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         "expires_at": made.token.expires_ms.map(at),
         "token": secret,
     });
+    // Alone on standard output, so that it can be redirected into a file.
     cx.changed(json, || format!("{secret}\n"))?;
     if cx.out.is_text() {
         cx.out.note(&format!("token {} of {}: it is shown this once", made.token.id, made.token.user));
