@@ -44,12 +44,14 @@ impl State {
 
     /// The agent that a text means: a URL, or a name.
     pub fn agent(&self, text: &str) -> Result<Agent> {
+        // Names have no such character, so a URL is never looked up as a name.
         if text.contains("://") {
             let url = agent_url(text)?;
             // One that has a name keeps its credential.
             let named = self.agents()?.into_iter().find(|agent| agent.url == url);
             return Ok(named.unwrap_or(Agent { name: None, url, credential: None, origin: None }));
         }
+        // A host without a scheme would otherwise be reported as an unknown agent.
         if text.contains([':', '/']) {
             return Err(UsageError::InvalidValue {
                 place: "agent".into(),

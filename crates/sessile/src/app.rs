@@ -25,6 +25,7 @@ pub struct App {
 impl App {
     /// An application. The name is a command's name: lower-case letters, digits and dashes.
     pub fn new(name: &'static str) -> Self {
+        // Variables cannot have a dash in their name.
         App { name, prefix: name.to_ascii_uppercase().replace('-', "_"), settings: &[], keychain: None }
     }
 
@@ -68,6 +69,7 @@ impl App {
     /// The root of the project whose state directory holds a path.
     pub(crate) fn project_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let name = format!(".{}", self.name);
+        // By the path's own text: the file need not exist any more, as in an undo.
         path.ancestors().find(|dir| dir.file_name().is_some_and(|found| *found == *name))?.parent()
     }
 

@@ -97,6 +97,7 @@ pub struct StateCall {
 impl StateCall {
     /// The call of an application with these arguments; variables stand in for arguments that are not given.
     pub fn new(app: &App, world: World, args: StateArgs) -> Result<Self> {
+        // Before variables fill the arguments in, after which flag and variable look the same.
         let session_origin = match &args.session {
             Some(_) => Origin::named(Layer::Flag, "--session"),
             None => Origin::named(Layer::Environment, app.variable("SESSION")),
@@ -164,6 +165,7 @@ impl StateCall {
     pub fn in_session(mut self, id: &SessionId) -> Self {
         self.args.session = Some(id.to_string());
         self.session_origin = Origin::named(Layer::Flag, "--session");
+        // The session exists by now; starting it again would be an error.
         self.mode.session = SessionMode::Existing;
         self
     }
@@ -219,6 +221,7 @@ impl StateCall {
 
     /// The OS user, whom sessions and the history belong to.
     pub fn account(&self) -> String {
+        // By number: the name of a user can change, or be unknown in a container.
         format!("uid:{}", self.world.uid())
     }
 

@@ -40,6 +40,7 @@ impl Moment {
         }
         match self.wall_ms.saturating_sub(earlier.wall_ms) {
             past if past >= 0 => past,
+            // Time synchronization steps the clock back a little; that is no reason to expire a session.
             near if near > -SKEW_MS => 0,
             _ => i64::MAX,
         }
@@ -54,11 +55,13 @@ impl Moment {
     }
 
     fn same_boot(&self, other: &Moment) -> bool {
+        // Systems without a boot id cannot tell two boots apart.
         !self.boot.is_empty() && self.boot == other.boot
     }
 }
 
 /// A time in milliseconds as RFC 3339 text, in UTC and whole seconds.
 pub fn rfc3339(millis: i64) -> String {
+    // Also right for times before 1970.
     Timestamp::from_second(millis.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string())
 }

@@ -15,6 +15,7 @@ pub enum Consent {
 /// Whether a person can be asked by this call: standard input and error are a terminal, and neither `CI` nor `--no-input`
 /// is set.
 pub fn can_ask(state: &State) -> bool {
+    // The question is printed there; one that nobody sees cannot be answered.
     state.call().is_interactive() && state.world().streams().stderr
 }
 

@@ -55,6 +55,7 @@ impl Dirs {
                     .path_variable(xdg)
                     .map(Path::to_owned)
                     .or_else(|| {
+                        // The runtime directory has no place below the home: it must not survive a logout.
                         world.home().filter(|_| !below_home.is_empty()).map(|home| home.join(below_home))
                     })
                     .map(|base| base.join(app.name()))
@@ -80,6 +81,7 @@ impl Dirs {
     /// The directories beside an isolated configuration file: state in `FILE.state/`, nothing else.
     pub fn beside(file: &Path) -> Self {
         let mut state = file.as_os_str().to_owned();
+        // Beside the file and named after it, so that two files never share state.
         state.push(".state");
         Dirs {
             config: None,
@@ -117,6 +119,7 @@ impl Dirs {
         // The store reports a network file system and leaves nothing there.
         if self.is_beside && !self.is_state_checked.get() && network_file_system(dir).is_none() {
             create_dir(dir, 0o700 | MARK)?;
+            // Checked after it was made: another process may have made it differently in between.
             return self.state();
         }
         Ok(dir)
@@ -131,6 +134,7 @@ impl Dirs {
     pub fn runtime(&self, uid: u32) -> std::result::Result<&Path, RuntimeProblem> {
         let dir = self.runtime.as_deref().ok_or(RuntimeProblem::Missing)?;
         if let Some(system) = &self.system_runtime {
+            // The system's directory first: in a shared one another user could exchange ours.
             require_private(system, uid)?;
         }
         require_private_place(dir, uid).map(|()| dir)

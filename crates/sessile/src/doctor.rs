@@ -63,6 +63,7 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("clock", clock),
         ("leftovers", leftovers),
     ] {
+        // One check that fails must not hide the others.
         let findings = check(state).unwrap_or_else(|error| vec![Finding::of_error(state, &error)]);
         if findings.is_empty() {
             checks.push(Check { name, health: Health::Ok, message: "nothing wrong".into(), fix: None });
@@ -93,6 +94,7 @@ impl Finding {
     }
 
     fn of_error(state: &State, error: &Error) -> Self {
+        // A command that can be pasted is better than words.
         let fix = error.fix_command(state.app()).or_else(|| error.hint(state.app()));
         Finding::error(
             error.to_string(),
@@ -139,6 +141,7 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
                 format!("chmod {mode} {}", word(path)),
             ));
         }
+        // Files of root are the administrator's, and safe.
         if found.uid() != uid && found.uid() != 0 {
             findings.push(Finding::warning(
                 format!("{} belongs to user {}", shown(path.display()), found.uid()),
@@ -245,6 +248,7 @@ fn secrets_in_settings(state: &State) -> Result<Vec<Finding>> {
         if table != "env" {
             continue;
         }
+        // Flags and variables hold for one call, and contexts are checked by `secrets_in`.
         let is_file = |layer: Layer| !matches!(layer, Layer::Context | Layer::Flag | Layer::Environment);
         for found in settings.explain(&key)?.into_iter().filter(|found| is_file(found.origin.layer)) {
             if found.value.as_str().is_some_and(|text| is_secret(name, text)) {
@@ -276,6 +280,7 @@ fn pointers(state: &State) -> Result<Vec<Finding>> {
     let Some(store) = state.store()? else { return Ok(Vec::new()) };
     let mut findings = Vec::new();
     for pointer in store.pointers(PointerKind::Context)? {
+        // A terminal that is gone selects nothing.
         let alive = pointer.key.scope == Scope::Terminal && Terminal::key_is_alive(&pointer.key.place);
         let Some(name) = pointer.value.filter(|_| alive) else { continue };
         if state.contexts().find(&name.parse()?)?.is_none() {
@@ -404,6 +409,7 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
         let bound = profile.bind.into_iter().flat_map(|(_, binding)| binding.variables);
         let set = profile.variables.into_iter().chain(bound).map(|(name, _)| name);
         // What overrides a pin leads away from it as well.
+        // A pattern names no single variable that a line could set.
         let clears = profile.clears.into_iter().filter(|name| !name.ends_with('*'));
         names.extend(set.chain(clears).map(|name| (name, profile.name.clone())));
     }
@@ -418,12 +424,14 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
             .lines()
             .enumerate()
             .filter(|(_, line)| line.contains(&hook) && !is_comment(line))
+            // The last hook counts: what a later line sets is not put right by an earlier one.
             .last()
             .map(|(at, _)| at);
         for (at, line) in text.lines().enumerate() {
             let Some((name, tool)) = assigned(line).and_then(|name| names.get_key_value(name)) else {
                 continue;
             };
+            // The hook sets the session's variables again, so a line before it does no harm.
             if hooked_at.is_some_and(|hooked_at| hooked_at > at) {
                 continue;
             }
@@ -458,6 +466,7 @@ fn assigned(line: &str) -> Option<&str> {
         _ => (line, false),
     };
     if is_fish {
+        // Options such as `-gx` come before the name.
         return line.split_ascii_whitespace().find(|word| !word.starts_with('-'));
     }
     let line = line.strip_prefix("-x").or_else(|| line.strip_prefix("-gx")).map_or(line, str::trim_start);

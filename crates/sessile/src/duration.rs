@@ -10,6 +10,7 @@ const UNITS: &[(&str, u64)] =
 
 /// Parses a duration. A bare number other than 0 has no unit and is refused.
 pub fn parse(text: &str) -> Option<Duration> {
+    // The only number that needs no unit.
     if text == "0" {
         return Some(Duration::ZERO);
     }

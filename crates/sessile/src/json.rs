@@ -36,7 +36,9 @@ pub fn check(text: &[u8]) -> Result<(), ReservedKey> {
     while let Some(start) = text[at..].iter().position(|byte| *byte == b'"').map(|found| at + found) {
         let Some(end) = string_end(text, start + 1) else { break };
         at = end + 1;
+        // Only these can begin a reserved key; the cheap test comes first, as most strings are none.
         if matches!(text[start + 1], b'$' | b'\\')
+            // Only keys have a meaning of their own; the same text as a value is harmless.
             && text[at..].trim_ascii_start().starts_with(b":")
             && let Some(key) = reserved_key(&text[start..at])
         {
@@ -59,6 +61,7 @@ fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
 
 /// The reserved key that a string in its quotes spells.
 fn reserved_key(string: &[u8]) -> Option<&'static str> {
+    // A long string is not decoded, so the check stays one pass.
     if string.len() > LONGEST_SPELLING {
         return None;
     }
@@ -99,6 +102,7 @@ impl<'de> Deserialize<'de> for ObjectMembers {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers, A::Error> {
                 let mut members = Vec::new();
+                // A map would keep one of two equal keys, and a copy must lose nothing.
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }

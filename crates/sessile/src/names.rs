@@ -85,6 +85,7 @@ impl FromStr for SessionId {
         if is_uuid(text) {
             Ok(SessionId(text.to_owned()))
         } else {
+            // A text that is no id names no session: to the caller that is the same.
             Err(SessionError::NotFound(crate::text::shortened(text, 80)).into())
         }
     }
@@ -118,15 +119,18 @@ pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
         Err(UsageError::InvalidName { what, name: crate::text::shortened(name, 80), reason: reason.into() }
             .into())
     };
+    // A name becomes part of a path, a flag and a variable, so it has no separator and no quote.
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match name {
         "" => refuse("it is empty"),
         _ if name.len() > LONGEST => refuse("it is longer than 64 characters"),
+        // A leading `-` would be read as a flag, a leading `.` hides a file.
         _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
             refuse("it must begin with a letter or a digit")
         }
         _ if !name.chars().all(allowed) => refuse("only letters, digits, '.', '_', '@' and '-' are allowed"),
         _ if name.contains("..") || name.ends_with('.') => refuse("it looks like a path"),
+        // Sessions are found by name or id, and a name must not stand for the id of another.
         _ if looks_like_id(name) => refuse("it looks like an id"),
         _ => Ok(()),
     }
@@ -161,6 +165,7 @@ pub fn deceptive(text: &str) -> Option<&'static str> {
                 | GeneralCategory::ParagraphSeparator
         )
     };
+    // Most names are ASCII, which needs no look at the tables of Unicode.
     if text.is_ascii() && !text.contains(|c: char| c.is_ascii_control()) {
         None
     } else if text.chars().any(is_hidden) {

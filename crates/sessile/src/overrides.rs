@@ -52,6 +52,7 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     };
     let flag = |name: &str| -> Result<bool> {
         let Some(value) = text(name)? else { return Ok(false) };
+        // The same words as in settings.
         crate::settings::SettingKind::Bool.parse(&value).map(|value| value == Value::Bool(true)).ok_or_else(
             || {
                 Error::Usage(UsageError::InvalidValue {
@@ -65,6 +66,7 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     if args.session.is_none() {
         args.session = text("SESSION")?;
     }
+    // A flag of either kind overrides both variables: they would contradict each other.
     if args.config.is_none() && !args.no_config {
         args.config = world.variable(&app.variable("CONFIG")).map(PathBuf::from);
         args.no_config = flag("NO_CONFIG")?;
@@ -102,6 +104,7 @@ fn push_flags(app: &App, args: &StateArgs, overrides: &mut Vec<(SettingKey, Valu
         }
     };
     if let Some(name) = &args.context {
+        // Checked here, so that the error names the argument and not a file.
         name.parse::<crate::names::ContextName>()?;
     }
     if let Some(name) = &args.credential {
@@ -109,6 +112,7 @@ fn push_flags(app: &App, args: &StateArgs, overrides: &mut Vec<(SettingKey, Valu
     }
     flag("context", args.context.clone());
     flag("credential", args.credential.clone());
+    // The names of the variants are the words of the setting.
     flag("output", args.output.map(|format| format!("{format:?}").to_lowercase()));
     flag("color", args.color.map(|color| format!("{color:?}").to_lowercase()));
     flag("lock-timeout", args.lock_timeout.map(|timeout| format!("{}ms", timeout.as_millis())));
@@ -130,6 +134,7 @@ fn push_variables(app: &App, world: &World, overrides: &mut Vec<(SettingKey, Val
     }
     let variable = format!("{prefix}SET");
     if let Some(pairs) = text_variable(world, &variable)? {
+        // One pair per line, because values may contain commas and spaces.
         for pair in pairs.lines().filter(|line| !line.trim().is_empty()) {
             overrides.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
         }

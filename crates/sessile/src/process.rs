@@ -28,6 +28,7 @@ impl ProcessId {
 
     /// Whether it still lives.
     pub fn is_alive(&self) -> bool {
+        // Start times count from boot, so a process of an earlier boot could have the same.
         start_time(self.pid) == Some(self.started) && boot_id() == self.boot
     }
 }
@@ -42,6 +43,7 @@ fn start_time(pid: i32) -> Option<u64> {
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
+    // Field 22 of `/proc/PID/stat` (proc(5)): the state that was read is field 3.
     fields.nth(18)?.parse().ok()
 }
 
@@ -49,6 +51,7 @@ fn start_time(pid: i32) -> Option<u64> {
 pub fn close_inherited() {
     let dir = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    // Collected first: closing while the directory is read would close its own descriptor.
     let open: Vec<i32> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
         // The directory's own is closed already.
@@ -80,6 +83,7 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
 pub(crate) fn lineage() -> Vec<i32> {
     let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
     while let Some(parent) = found.last().and_then(|pid| parent(*pid)) {
+        // The parent can change between two reads, if one on the way ends.
         if parent <= 1 || found.contains(&parent) {
             break;
         }
@@ -93,6 +97,7 @@ pub(crate) fn lineage() -> Vec<i32> {
 pub(crate) fn has_terminal(pid: i32) -> bool {
     let stat = read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+    // Field 7 of `/proc/PID/stat`: the controlling terminal.
     after_name.split_ascii_whitespace().nth(4).is_some_and(|terminal| terminal != "0")
 }
 

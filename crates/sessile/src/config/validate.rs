@@ -40,6 +40,7 @@ impl Problem {
         let place = error.location();
         let text = error.to_string();
         let message =
+            // The place is a field of its own in the problem.
             place.and_then(|place| text.strip_prefix(&format!("{place}: "))).unwrap_or(&text).to_owned();
         Problem { is_error: true, hint: error.hint(app), ..Self::at(path, place, message) }
     }
@@ -136,6 +137,7 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
             problems.extend(context(app, path, document.context_name(name, node), &document, within));
         }
     }
+    // In the order of the file, not of the checks.
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }

@@ -111,6 +111,7 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
             Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
                 .into())
         }
+        // With `--config` there is one file, whatever the scope.
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => {
             Ok((Layer::Directory, state.writable_project()?.local_settings()))
@@ -141,6 +142,7 @@ pub fn change_file(
     value.map_or(Ok(()), |value| refuse_secret_value(key, value, &key.to_string()))?;
     unless_overtaken(|| {
         let old = value_in_file(state, path, key)?;
+        // Setting a value that is there already leaves no operation, so `undo` skips no real change.
         if old.as_ref() != value {
             let effect = Effect::setting(path, key, old.as_ref(), value);
             perform(state, command, &key.to_string(), &[effect])?;
@@ -164,6 +166,8 @@ fn change_in_session(
 ) -> Result<SettingChange> {
     settle(state)?;
     let definition = crate::settings::definition(state.app(), key)?;
+    // Removing a stored setting is allowed for any key but the context, to get rid of rows of a restored
+    // database.
     if value.is_some() || is_context(key) {
         require_session_setting(key)?;
     }
@@ -179,6 +183,8 @@ fn change_in_session(
                 session: session.id.to_string(),
                 entry: EntryKind::Setting,
                 key: key.to_string(),
+                // The stored value itself, also if its kind does not fit any more: undo must bring back what
+                // was there.
                 before: found.map(|entry| entry.value),
                 after: value.map(|value| serde_json::json!(value)),
             };

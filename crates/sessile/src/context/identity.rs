@@ -40,6 +40,7 @@ impl ContextIdentity {
     /// The identity that the context of an approval has now: its file is read again. `None` if it does not exist any
     /// more.
     pub(super) fn reload(path: &str, digest: &str, name: &str) -> Option<Self> {
+        // The scope of the approval, not of this call: the same file can be a project's or the user's.
         let (scope, _) = digest.split_once(':')?;
         let home = [ContextLocation::User, ContextLocation::Project, ContextLocation::File]
             .into_iter()
@@ -55,6 +56,7 @@ impl ContextIdentity {
 
     /// Whether the digest of an approval is that of this table in this file, in whatever scope.
     pub(super) fn is_digest_of(digest: &str, path: &Path, root: &Node) -> bool {
+        // The table is found by its path alone here, and the call's own scope may be another one.
         [ContextLocation::User, ContextLocation::Project, ContextLocation::File]
             .into_iter()
             .any(|home| Self::new(home, path, root).digest == digest)
@@ -68,6 +70,7 @@ impl ContextIdentity {
         let scope = home.as_str();
         ContextIdentity {
             path: path.to_string_lossy().into_owned(),
+            // The scope is outside the hash, so that it can be read back from a stored approval.
             digest: format!("{scope}:{}", hex(&hasher.finalize())),
         }
     }

@@ -53,9 +53,11 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
         return Err(GuardError::WrongPin("a PIN is set and none was given".into()).into());
     };
     let now =
+        // A closure, because the store reads the clock only once it has its lock.
         || PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };
     let mut store = state.store_for_writing()?;
     let row = match store.reserve_pin_attempt(now, MAX_ATTEMPTS, LOCKOUT_MS)? {
+        // Removed since it was looked for: an approval without a PIN must not follow from that.
         PinReservation::NoPin => return Err(changed_meanwhile()),
         PinReservation::Locked { failures, left_ms } => {
             let left = crate::duration::short(Duration::from_millis(left_ms.unsigned_abs()));
@@ -66,6 +68,7 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
         }
         PinReservation::Granted(row) => row,
     };
+    // Outside the transaction: the hash takes time and memory, and the attempt is counted already.
     if !matches(pin, &row.hash) {
         let left = MAX_ATTEMPTS.saturating_sub(row.failures);
         return Err(GuardError::WrongPin(match left {
@@ -75,6 +78,7 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
         })
         .into());
     }
+    // By the hash that was verified: another process may have set another PIN meanwhile.
     if !store.reset_pin_attempts(&row.hash)? {
         return Err(changed_meanwhile());
     }
@@ -92,6 +96,7 @@ fn hash(pin: &str) -> Result<String> {
 
 fn matches(pin: &str, stored: &str) -> bool {
     let parts: Vec<&str> = stored.split('$').collect();
+    // Other parameters are of another version, and a PIN that cannot be checked does not match.
     let ["argon2id", "19", "19456", "2", "1", salt, expected] = parts[..] else { return false };
     let Some(salt) = unhex(salt) else { return false };
     let found = hex(&derive(pin, &salt));

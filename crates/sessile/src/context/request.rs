@@ -68,6 +68,7 @@ pub(crate) fn leave(state: &State, context: &str, words: &[OsString], session: O
     let (command, session) = (redacted(words), session.map(str::to_owned));
     change(state, |requests| {
         let id = requests.iter().map(|request| request.id).max().unwrap_or(0) + 1;
+        // A script that retries would otherwise push the requests of others out.
         requests.retain(|old| {
             (old.context.as_str(), &old.command, &old.session, &old.directory)
                 != (context, &command, &session, &directory)
@@ -90,6 +91,7 @@ pub(crate) fn leave(state: &State, context: &str, words: &[OsString], session: O
 
 /// Removes the requests of a context, which was approved.
 pub(super) fn settle(state: &State, context: &str) -> Result<()> {
+    // Without a request nothing is locked or written, which is the usual case.
     if load(state, state.dirs().state()?)?.iter().any(|request| request.context == context) {
         change(state, |requests| requests.retain(|request| request.context != context))?;
     }
@@ -98,9 +100,11 @@ pub(super) fn settle(state: &State, context: &str) -> Result<()> {
 
 fn change(state: &State, make: impl FnOnce(&mut Vec<ApprovalRequest>)) -> Result<()> {
     let dir = LockedDir::lock(&state.locker()?, state.dirs().state()?, 0o700)?;
+    // Read again under the lock.
     let mut requests = load(state, state.dirs().state()?)?;
     make(&mut requests);
     let text = serde_json::to_string(&requests).unwrap_or_default();
+    // A request that a power cut loses is left again by the next refused command.
     dir.replace_for_now(Path::new(FILE), &text, 0o600)
 }
 
@@ -129,6 +133,7 @@ fn redacted(words: &[OsString]) -> Vec<String> {
             _ if word.contains(char::is_whitespace) && looks_secret(&word) => HIDDEN.to_owned(),
             _ => shortened(&word, LONGEST_WORD),
         });
+        // `--token VALUE` and `--token=VALUE` are both common, so the word after such a flag is hidden too.
         is_value_of_secret = value.is_none() && is_named && name.starts_with('-');
     }
     shown

@@ -62,6 +62,8 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
         (Some(current), asked) => {
             let session = &current.session;
             let asked = asked.and_then(|asked| asked.value.as_str());
+            // An error and not a warning: the command would otherwise run in another context than its caller
+            // named.
             require_pinned(state, session.label(), session.context.as_deref(), asked)?;
             let origin = Origin::named(Layer::Session, session.label());
             session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
@@ -75,6 +77,7 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
             }
             // A session that is started inside another goes on in that one's context.
             Some(_) if state.enclosing_session().is_some() => outer_context(state)?,
+            // The terminal comes after explicit values and before files, as the order of layers says.
             _ => terminal_selection(state)?.or(strongest),
         },
     };
@@ -133,6 +136,7 @@ fn outer_context(state: &State) -> Result<Option<Candidate>> {
     let id = state.enclosing_session().unwrap_or_default();
     let rows = state.store()?.map(|store| store.sessions_named(&state.account(), id)).transpose()?;
     let outer =
+        // Without it the new session would silently start in another context than its surroundings.
         rows.unwrap_or_default().into_iter().next().ok_or_else(|| SessionError::NotFound(id.to_owned()))?;
     let origin = Origin::named(Layer::Session, outer.name.unwrap_or(outer.id));
     Ok(outer.context.map(|name| Candidate { value: Value::Text(name), origin, ignored: None }))
@@ -195,6 +199,7 @@ pub fn switch(
     name: Option<&ContextName>,
     scope: Option<SwitchScope>,
 ) -> Result<ContextSwitch> {
+    // A half-done switch must not become the previous selection.
     settle(state)?;
     if state.session()?.is_some() {
         return Err(SessionError::RefusedInside {
@@ -231,6 +236,7 @@ fn try_switch(
     scope: SwitchScope,
     target: &Target,
 ) -> Result<ContextSwitch> {
+    // Read at every attempt: another process may have switched in between.
     let pointer = state.fresh_store()?.map(|store| store.pointer(&target.key)).transpose()?.flatten();
     let before = pointer.map(|row| PointerValue { value: row.value, previous: row.previous });
     let old = target.value(state, before.as_ref().and_then(|before| before.value.clone()))?;
@@ -240,6 +246,7 @@ fn try_switch(
         None => last.as_deref().ok_or(ContextError::NoPrevious)?.parse()?,
     };
     state.contexts().get(&new)?.require_trust(state)?;
+    // Selecting the same context twice must not lose the way back.
     let previous = if old.as_deref() == Some(new.as_str()) { last } else { old.clone() };
     let after = PointerValue { value: target.file.is_none().then(|| new.to_string()), previous };
     let mut effects = vec![pointer_effect(&target.key, before, Some(after))];
@@ -250,6 +257,7 @@ fn try_switch(
         effects.push(Effect::setting(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
     }
     perform(state, "context use", new.as_str(), &effects)?;
+    // Tidying is no part of the switch, so its failure is none either.
     let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
     Ok(ContextSwitch { scope, place: target.place.clone(), old, new })
 }
@@ -282,6 +290,7 @@ impl Target {
             }
             SwitchScope::Directory => {
                 let file = state.writable_project()?.local_settings();
+                // The key resolves links, so that one directory has one selection.
                 in_file(Scope::Directory, trust::key(state.app(), &file), file)
             }
             SwitchScope::Global => in_file(Scope::Global, String::new(), state.user_settings_file()?),
@@ -312,6 +321,7 @@ fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
 pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Option<PointerKey>, Origin)>> {
     let mut found = Vec::new();
     let in_file = |path: &Path, layer| -> Result<Option<Origin>> {
+        // A file that cannot be read selects nothing, and must not keep a context from being renamed.
         let Ok(Some(document)) = state.load(path) else { return Ok(None) };
         let node = document.root().get("context").filter(|node| node.as_str() == Some(name.as_str()));
         Ok(node.map(|node| Origin::in_file(layer, path, document.line(node.offset))))
@@ -334,6 +344,7 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
             Scope::Global => {}
         }
     }
+    // The sessions of this moment: a pinned session would lose its context by a rename.
     let live = state
         .fresh_store()?
         .map(|store| store.sessions(&state.account(), None, true, usize::MAX))
@@ -356,6 +367,7 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
         ConfigSource::Nothing => {}
     }
     for (layer, file) in files {
+        // One file can be known by two paths, and would otherwise be changed twice.
         let key = |path: &Path| trust::key(state.app(), path);
         let known = |origin: &Origin| origin.path.as_deref().is_some_and(|path| key(path) == key(&file));
         if !found.iter().any(|(_, origin)| known(origin)) {

@@ -73,6 +73,7 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<ContextImport> {
         match node.as_str() {
             Some(name) if SELECTIONS.contains(&key.as_str()) => import.current = Some(name.to_owned()),
             _ if key == "contexts" => {}
+            // Ignoring a key would lose it without a word.
             _ => return Err(unknown_key(&document, key, node, &["contexts"])),
         }
     }
@@ -222,6 +223,7 @@ fn is_hidden(change: &ContextEdit) -> bool {
 
 fn has_password(change: &ContextEdit) -> bool {
     change.value.as_ref().is_some_and(Value::has_url_password)
+        // A URL can be a key too: agents are named by theirs.
         || change.key.segments().iter().any(|segment| has_url_password(segment))
 }
 

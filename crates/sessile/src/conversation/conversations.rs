@@ -208,6 +208,7 @@ impl Conversations {
         heard: &ConversationUpdate,
     ) -> Result<Conversation> {
         let now_ms = self.world.now().as_millisecond();
+        // The same kind of id as a session's: sorted by time, and never a name.
         let id = SessionId::new(now_ms)?.to_string();
         let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
         row.name = name.map(str::to_owned);

@@ -188,6 +188,7 @@ impl Diagnostic for FileError {
             Self::NotFound(_) => Code::FileNotFound,
             Self::Exists(_) => Code::FileExists,
             Self::Io { source, .. } => match source.kind() {
+                // For the user a quota is a full disk: the same fix helps.
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
                 _ => Code::Io,
             },
@@ -222,6 +223,7 @@ impl Diagnostic for FileError {
             }
             Self::UnmarkedState { path, mode, .. } => {
                 let path = shell_quoted(&path.to_string_lossy());
+                // A mode that is open to others needs both: the mark counts only on closed files.
                 let change = if mode & 0o077 == 0 { "+t" } else { "go=,+t" };
                 format!(
                     "inspect it; delete it if it came with a checkout; if it is your own, from an earlier version or a \
@@ -236,6 +238,7 @@ impl Diagnostic for FileError {
                 format!("run the command as user {uid}, or change the owner: sudo chown \"$(id -u)\" {path}")
             }
             Self::Io { action, source, path } => match source.kind() {
+                // The rename has happened already, so the old content is gone.
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded if *action == "sync" => {
                     "free some space; the change was made, but may be lost if the system crashes".to_owned()
                 }
@@ -271,7 +274,9 @@ impl Diagnostic for FileError {
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
+            // Files are locked for moments; a script should not spin meanwhile.
             Self::Locked { .. } => Some(Duration::from_millis(500)),
+            // Whoever was faster is done, so a retry can succeed at once.
             Self::ConcurrentChange { .. } => Some(Duration::ZERO),
             _ => None,
         }
@@ -288,6 +293,7 @@ impl Diagnostic for FileError {
 /// Text of the operating system for an I/O error, without Rust's "(os error 13)".
 pub fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
+    // The reason stands in the middle of a sentence.
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 

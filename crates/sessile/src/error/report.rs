@@ -112,6 +112,7 @@ impl Report {
 
     /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.
     pub fn to_text(&self, error_label: &str, hint_label: &str) -> String {
+        // Messages can hold names and texts of others, so they are sanitized here, at the last step.
         let mut text = format!("{error_label} {}\n", shown_lines(&self.message));
         if let Some(FileLocation { line, column, text: excerpt, .. }) =
             self.location.as_ref().filter(|location| !location.text.is_empty())

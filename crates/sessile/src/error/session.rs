@@ -172,5 +172,6 @@ impl Diagnostic for SessionError {
 
 fn pids(pids: &[i32]) -> String {
     let words: Vec<String> = pids.iter().map(|pid| format!("pid {pid}")).collect();
+    // Processes of other users or in other pid namespaces hold the lock without being visible in `/proc`.
     if words.is_empty() { "a process that cannot be seen".to_owned() } else { words.join(", ") }
 }

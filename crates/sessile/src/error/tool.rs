@@ -86,6 +86,7 @@ impl Diagnostic for ToolError {
                 format!("leave the tool shared: --set tools.except={tool}")
             }
             Self::InvalidBinding { key, .. } => {
+                // The key is `tools.TOOL.KEY`.
                 let tool = key.split('.').nth(1).unwrap_or("TOOL");
                 format!("list the keys: {name} tool show {}", shell_quoted(tool))
             }

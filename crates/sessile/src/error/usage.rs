@@ -107,6 +107,7 @@ impl Diagnostic for UsageError {
                 format!("name the session or the context of this call with --session or --context: {flag}")
             }
             Self::ShiftedClock { .. } => "run it on a terminal outside the time namespace".to_owned(),
+            // The text is static, but the command in it has the application's name.
             Self::SecretRefused { instead, .. } => instead.replace("{name}", name),
             _ => return None,
         })

@@ -68,6 +68,7 @@ pub enum VaultError {
     #[error(
         "{} {}",
         shown(path.display()),
+        // A private file that is refused can only be another user's.
         if mode & 0o077 == 0 { "belongs to another user, who knows the secret in it".to_owned() }
         else { format!("has mode {mode:04o}: others can read the secret in it") }
     )]

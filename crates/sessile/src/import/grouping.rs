@@ -82,6 +82,7 @@ struct Named<'a> {
 
 fn of_environment(environment: usize, targets: &[Named<'_>]) -> Vec<ProposedContext> {
     let name = ENVIRONMENTS.get(environment).and_then(|words| words.first()).copied().unwrap_or_default();
+    // Production is the first of the list, and the only one that is guarded without being asked.
     let guard = if environment == 0 { Guard::Approval } else { Guard::None };
     let mut by_tool: BTreeMap<&str, Vec<&Named<'_>>> = BTreeMap::new();
     for named in targets {

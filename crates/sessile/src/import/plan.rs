@@ -75,6 +75,7 @@ pub fn plan_text(path: &Path, contexts: &[ProposedContext]) -> Result<String> {
     let mut text = empty_text(path).to_owned();
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.clone()];
+        // The default needs no line in a file that people read.
         let guard = (context.guard > Guard::None)
             .then(|| edit(&["guard"], Value::Text(context.guard.as_str().to_owned())));
         let bindings = context.targets.iter().flat_map(|target| {

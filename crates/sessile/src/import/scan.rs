@@ -32,6 +32,7 @@ pub fn scan(state: &State) -> Result<Scan> {
     let files = OriginalFiles::of(state);
     let mut scan = Scan::default();
     for (profile, _) in state.tools().list()? {
+        // One damaged file must not hide the targets of all other tools.
         match targets(&files, &profile) {
             Ok(targets) => scan.targets.extend(targets),
             Err(error) => {
@@ -88,6 +89,7 @@ fn is_proposed(profile: &Profile, set: &TargetSet) -> bool {
         other.name != set.name
             && other.places.iter().any(|place| place.refs.iter().any(|(name, _)| *name == set.name))
     };
+    // Opening a database of a tool can change its files, and a scan changes nothing.
     let is_readable = |place: &TargetPlace| place.format != TargetFormat::Sqlite;
     profile.binding(&set.name).is_some()
         && set.places.iter().any(is_readable)
@@ -139,5 +141,6 @@ fn as_bound(place: &TargetPlace, name: &str) -> String {
 }
 
 fn is_id(name: &str) -> bool {
+    // The length of a UUID without its dashes.
     name.len() >= 32 && name.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }

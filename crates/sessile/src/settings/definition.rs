@@ -103,6 +103,7 @@ impl SettingKind {
                 .map(|item| item.as_str().map(str::to_owned))
                 .collect::<Option<_>>()
                 .map(Value::List),
+            // No secret is ever in the store.
             (SettingKind::Bool | SettingKind::List | SettingKind::Secret, _) => None,
             (_, serde_json::Value::String(text)) => self.parse(text),
             _ => None,
@@ -114,6 +115,7 @@ impl SettingKind {
             SettingKind::Duration => duration::parse(text).is_some(),
             SettingKind::Choice(words) => words.contains(&text),
             SettingKind::Context => text.parse::<crate::names::ContextName>().is_ok(),
+            // An empty text overrides a weaker layer's URL with none.
             SettingKind::Url => text.trim().is_empty() || is_private_url(text.trim()),
             _ => true,
         }
@@ -198,6 +200,7 @@ impl Definition {
 
     /// The variable that says it, below the application's prefix; patterns have none.
     pub fn variable(&self) -> Option<String> {
+        // Variables are inherited by every child, which no secret setting may be.
         (!self.is_pattern() && self.kind != SettingKind::Secret)
             .then(|| self.key.to_ascii_uppercase().replace(['.', '-'], "_"))
     }
@@ -213,6 +216,7 @@ impl Definition {
         self.kind.read(node).ok_or_else(|| {
             Error::File(FileError::Value {
                 place: document.place(node.offset).into(),
+                // The definition's own key is the program's text, and may be shown.
                 key: if document.hides_keys() { self.key.to_owned() } else { key.to_string() },
                 expected: self.kind.expected(),
                 found: found(),

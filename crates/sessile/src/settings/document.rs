@@ -135,6 +135,8 @@ impl Document {
                 Err(other_format(path, &text))
             }
             Some(ending) if !ending.eq_ignore_ascii_case("toml") => {
+                // Another ending is accepted if the text is TOML; the reason of a failure would be misleading
+                // otherwise.
                 parse_toml(path, &text).map_err(|_| other_format(path, &text))
             }
             _ => parse_toml(path, &text),
@@ -173,6 +175,7 @@ impl Document {
 
     /// Whether error messages must not even show keys. A file that a link leads to can be any of the user's.
     pub(crate) fn hides_keys(&self) -> bool {
+        // Also where a directory on the way is a link.
         let is_behind_link = || self.path.canonicalize().is_ok_and(|real| real != self.path);
         !self.is_quotable() && is_behind_link()
     }
@@ -207,6 +210,7 @@ impl Document {
     /// The place of an offset, with its line to show.
     pub fn place(&self, offset: usize) -> FileLocation {
         let line = self.line(offset);
+        // `line` has computed the offsets just before.
         let start = self.lines.get().and_then(|lines| lines.get(line - 1)).copied().unwrap_or(0);
         let mut place = place_in_line(&self.path, &self.text, line, start, offset);
         if !place.text.is_empty() && !self.is_quotable() {
@@ -240,6 +244,7 @@ fn place(path: &Path, text: &str, offset: usize) -> FileLocation {
 }
 
 fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usize) -> FileLocation {
+    // Offsets come from parsers and count bytes; a cut within a character would panic.
     let offset = text.floor_char_boundary(offset);
     let content = text[start..].lines().next().unwrap_or_default();
     FileLocation {
@@ -254,6 +259,7 @@ fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usi
 fn parse_toml(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
     let document = toml_edit::Document::parse(text).map_err(|error| FileError::Syntax {
         place: place(path, text, error.span().map_or(0, |span| span.start)).into(),
+        // An error is one line of text.
         message: error.message().lines().collect::<Vec<_>>().join("; "),
     })?;
     Ok(members_of(document.as_table()))
@@ -263,6 +269,7 @@ fn members_of(table: &dyn TableLike) -> Vec<(String, Node)> {
     table
         .iter()
         .map(|(key, item)| {
+            // The key's place: the value of a table or list begins on another line.
             let key_start = table.key(key).and_then(toml_edit::Key::span).map(|span| span.start);
             let item_start = || item.span().map(|span| span.start);
             let offset = key_start.or_else(item_start).unwrap_or(0);
@@ -310,6 +317,7 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
             message: message.to_owned(),
         })
     };
+    // Checked for depth and reserved keys first; the scanner below trusts the text.
     crate::json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
         let line_start: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();

@@ -22,6 +22,7 @@ pub fn set(path: &Path, text: &str, key: &SettingKey, value: &Value) -> Result<S
             None => insert_toml(&document, key, value)?,
         }
     };
+    // Parsed once more: a text that does not parse must never replace one that does.
     Document::parse(path, changed).map(|document| document.text().to_owned())
 }
 
@@ -41,12 +42,14 @@ pub fn rename_table(path: &Path, text: &str, table: &str, from: &str, to: &str) 
     let changed = if is_json(path) {
         let mut root: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         if let Some(members) = root.get_mut(table).and_then(serde_json::Value::as_object_mut)
+            // `remove` would move the last member into the gap, and change the order of the file.
             && let Some(member) = members.shift_remove(from)
         {
             members.insert(to.to_owned(), member);
         }
         pretty(&root)
     } else {
+        // Parsed above, so it cannot fail.
         let mut edited = document.text().parse::<DocumentMut>().unwrap_or_default();
         if let Some(members) = edited.get_mut(table).and_then(Item::as_table_like_mut)
             && let Some(member) = members.remove(from)
@@ -96,6 +99,7 @@ fn toml_place(text: &str, key: &SettingKey) -> Option<TomlPlace> {
         inline |= item.is_inline_table();
         table = item.as_table_like()?;
     }
+    // A table has no single place: its keys may be spread over the file.
     let item = table.get(last).filter(|item| item.is_value())?;
     Some(TomlPlace { key: table.key(last)?.span()?, value: item.span()?, inline })
 }
@@ -172,6 +176,7 @@ fn header_end(text: &str) -> usize {
 
 fn remove_toml(text: &str, key: &SettingKey) -> String {
     // A key on lines of its own goes with those lines; the comments above it stay.
+    // An inline table shares its line with other keys.
     if let Some(place) = toml_place(text, key).filter(|place| !place.inline) {
         let start = text[..place.key.start].rfind('\n').map_or(0, |at| at + 1);
         let end = text[place.value.end..].find('\n').map_or(text.len(), |at| place.value.end + at + 1);
@@ -210,6 +215,7 @@ fn without_empty_table(text: String, key: &SettingKey) -> String {
 }
 
 fn set_json(document: &Document, key: &SettingKey, value: &Value) -> Result<String> {
+    // `Document::parse` has checked the text.
     let mut root: serde_json::Value = serde_json::from_str(document.text()).unwrap_or_default();
     let mut at = &mut root;
     for (depth, segment) in key.segments().iter().enumerate() {

@@ -103,6 +103,7 @@ impl Scanner<'_> {
         }
         let literal = self.text.get(self.at..=end)?;
         self.at = end + 1;
+        // serde_json resolves the escapes, surrogate pairs included.
         serde_json::from_str(literal).ok()
     }
 
@@ -115,6 +116,7 @@ impl Scanner<'_> {
             "true" => Data::Bool(true),
             "false" => Data::Bool(false),
             "null" => Data::Other("null"),
+            // Numbers beyond 64 bits and decimals are no settings, so their value is not needed.
             _ => word.parse().map_or(Data::Other("a number"), Data::Integer),
         })
     }

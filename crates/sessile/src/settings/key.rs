@@ -27,6 +27,7 @@ impl FromStr for SettingKey {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
+        // TOML's own grammar, so that a key is written in a command as in a file.
         let segments = toml_edit::Key::parse(text).map_err(|_| UsageError::InvalidName {
             what: "setting",
             name: crate::text::shortened(text, 80),

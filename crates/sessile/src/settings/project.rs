@@ -56,6 +56,7 @@ impl ProjectSearch {
     /// Project, or an error with the reason.
     pub fn require(self, start: &Path) -> Result<Project> {
         match (self.project, self.foreign.first()) {
+            // A directory of another user right here is what the user means; a project further up is not.
             (_, Some(foreign)) if foreign.path.parent() == Some(start) => {
                 Err(ProjectError::UnsafeFile(foreign.refusal()).into())
             }
@@ -75,6 +76,7 @@ impl Project {
         for root in cwd.ancestors() {
             let dir = root.join(&name);
             let Ok(found) = dir.symlink_metadata() else { continue };
+            // A link to a directory counts: its files are then refused one by one, with a reason.
             let is_directory = found.is_dir() || (found.is_symlink() && dir.is_dir());
             if !is_directory {
                 continue;
@@ -161,8 +163,10 @@ impl Project {
     /// Keeps the personal file out of the repository.
     pub fn ignore_local_settings(&self, locker: &Locker) -> Result<()> {
         let name = Path::new(".gitignore");
+        // Outside the lock first: almost always the file is there.
         if !self.dir.join(name).exists() {
             let dir = self.beneath().lock(locker, self.relative(&self.dir)?, DIR_MODE)?;
+            // A `.gitignore` that somebody else made meanwhile is not replaced.
             if dir.read(name)?.is_none() {
                 dir.replace(name, "/local.toml\n", 0o644)?;
             }

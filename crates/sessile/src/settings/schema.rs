@@ -8,6 +8,7 @@ use crate::settings::{Definition, SettingKind};
 /// The schema of `config.toml`.
 pub fn settings(app: &App) -> Value {
     let mut root = object(&format!("{} settings", app.name()));
+    // An editor would offer the key, and a secret does not belong into that file.
     for setting in app.settings().filter(|setting| setting.kind != SettingKind::Secret) {
         let segments: Vec<&str> = setting.key.split('.').collect();
         insert(&mut root, &segments, setting);
@@ -30,6 +31,7 @@ fn insert(table: &mut Value, segments: &[&str], setting: &Definition) {
         *place = leaf(setting);
         return;
     }
+    // `additionalProperties` is `false` until a pattern replaces it.
     if !place.is_object() {
         *place = object(first);
     }
@@ -49,6 +51,7 @@ fn leaf(setting: &Definition) -> Value {
             "maximum": 0,
         }),
         SettingKind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
+        // Without a user part: the pattern refuses a password in a URL.
         SettingKind::Url => json!({ "type": "string", "pattern": "^(https?://[^@\\s]+)?$" }),
         SettingKind::Text | SettingKind::Secret => json!({ "type": "string" }),
     };

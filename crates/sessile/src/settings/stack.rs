@@ -106,6 +106,7 @@ impl Stack {
                 SettingSource::File { .. } => candidates.extend(candidate_in(source, definition, key)?),
             }
         }
+        // Built-in values are written as arguments, so that the reference shows them as people type them.
         if let Some(value) = definition.default.and_then(|text| definition.kind.parse(text)) {
             candidates.push(Candidate { value, origin: Origin::built_in(), ignored: None });
         }
@@ -119,6 +120,7 @@ impl Stack {
 
     /// The value that counts, by a key that the program itself knows.
     pub fn get(&self, key: &str) -> Result<Option<Candidate>> {
+        // Keys that the program knows have no quoted segments.
         self.resolve(&SettingKey::new(key.split('.')))
     }
 
@@ -235,16 +237,19 @@ fn candidate_in(
     let Some(node) = key.segments().iter().try_fold(root, |node, name| node.get(name)) else {
         return Ok(None);
     };
+    // An error even in an untrusted or shadowed file: the secret is there, whether it counts or not.
     if definition.kind == SettingKind::Secret && *layer != Layer::File {
         return Err(UsageError::SecretRefused {
             place: document.place(node.offset).to_string(),
             instead: "remove it here; a token for one call can stand in a file of its own, given with --config",
         }.into());
     }
+    // Before trust is looked at: a wrong value is reported in untrusted files too.
     let value = definition.read(node, key, document)?;
     let mut origin = Origin::in_file(*layer, document.path(), document.line(node.offset));
     origin.name.clone_from(name);
     let ignored = match () {
+        // A context that selected another one could begin a chain without an end.
         () if *layer == Layer::Context && definition.key == "context" => Some(IgnoreReason::NotHere),
         () if !trusted && definition.needs_trust => Some(IgnoreReason::Untrusted),
         () => None,

@@ -19,6 +19,7 @@ pub fn fingerprint(text: &str) -> String {
 /// The path a file is trusted by: absolute, with links followed as far as the project's directory. A link in the project
 /// does not borrow the trust in what it leads to. The text stands for no other path.
 pub fn key(app: &App, path: &Path) -> String {
+    // A file that does not exist yet is trusted before it is written.
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let key = match app.project_root(path).and_then(|root| Some((root, path.strip_prefix(root).ok()?))) {
         Some((root, relative)) => real(root).join(relative),

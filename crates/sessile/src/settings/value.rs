@@ -79,6 +79,7 @@ impl fmt::Display for Value {
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Through `Display`, which masks secrets.
         write!(f, "{:?}", self.to_string())
     }
 }

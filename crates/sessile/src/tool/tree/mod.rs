@@ -116,7 +116,7 @@ impl Tree {
                 }
             }
             (Tree::List(mine), Tree::List(other)) => {
-                // A set, because kubeconfigs can have thousands of contexts.
+                // A set, because a file can have thousands of entries.
                 let named: std::collections::HashSet<String> =
                     mine.iter().filter_map(|tree| tree.member("name")?.text().map(str::to_owned)).collect();
                 let is_new = |tree: &Tree| {
@@ -124,7 +124,7 @@ impl Tree {
                 };
                 mine.extend(other.into_iter().filter(is_new));
             }
-            // Different kinds cannot be merged; the first file wins, as in kubectl.
+            // Different kinds cannot be merged, so the first file wins.
             _ => {}
         }
     }
