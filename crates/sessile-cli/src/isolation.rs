@@ -24,6 +24,9 @@ pub(crate) fn variables(
         let (key, name, context) = (&target.key, &target.name, &target.context);
         cx.out.detail(&format!("withheld {tool} {key} {name}, protected by context {context}"));
     }
+    for (tool, path) in prepared.plan.linked() {
+        cx.out.detail(&format!("linked {} of {tool}, which is too large to copy", shown(path.display())));
+    }
     let renewer = Renewer::new();
     let variables = with_unlocked_vault(cx, state, || prepared.variables(&renewer))?;
     cx.out.warnings(&state.take_warnings());

@@ -145,6 +145,8 @@ codes! {
     ToolStateTooLarge = "TOOL_STATE_TOO_LARGE", exit::FAILED;
     /// A context's binding of a tool is invalid.
     BindingInvalid = "BINDING_INVALID", exit::FAILED;
+    /// A context's binding of a tool takes no effect at the isolation level in use.
+    BindingNotIsolated = "BINDING_NOT_ISOLATED", exit::PRECONDITION;
     /// A context binds a tool to something that is not there.
     BindingNotFound = "BINDING_NOT_FOUND", exit::NOT_FOUND;
     /// Another context is in use than was expected.

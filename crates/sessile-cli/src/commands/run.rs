@@ -329,6 +329,10 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
             let from: Vec<Cow<'_, str>> = from.iter().map(|path| path.to_string_lossy()).collect();
             text.push_str(&format!("copy {} to {}\n", shown(from.join(", ")), shown(to)));
         }
+        for (tool, path) in plan.linked() {
+            let what = format!("link {} of {tool}, which is too large to copy", path.display());
+            text.push_str(&format!("{}\n", shown(what)));
+        }
         for SharedToolView { tool, reason } in &shared {
             text.push_str(&format!("{} stays shared: {}\n", shown(tool), shown(reason)));
         }

@@ -82,7 +82,8 @@ macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
         using![
             GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
-            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe, ProtectedTarget,
+            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotIsolated, BindingNotFound, RoomUnsafe,
+            ProtectedTarget,
             $($code),*
         ]
     };

@@ -46,6 +46,20 @@ pub enum ToolError {
         /// Description of the problem.
         problem: String,
     },
+    /// A binding that takes no effect at the isolation level in use.
+    #[error("context {}: {key}: isolation level {level} does not isolate {tool}", quoted(context))]
+    BindingNotIsolated {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// The tool.
+        tool: String,
+        /// The level in use.
+        level: &'static str,
+        /// The level that isolates the tool, if any does.
+        needed: Option<&'static str>,
+    },
     /// A binding to something that is not there.
     #[error(
         "context {}: {key}: there is no {} in {}",
@@ -72,6 +86,7 @@ impl Diagnostic for ToolError {
             Self::InvalidFile { .. } => Code::ToolFile,
             Self::StateTooLarge { .. } => Code::ToolStateTooLarge,
             Self::InvalidBinding { .. } => Code::BindingInvalid,
+            Self::BindingNotIsolated { .. } => Code::BindingNotIsolated,
             Self::BindingNotFound { .. } => Code::BindingNotFound,
         }
     }
@@ -89,6 +104,15 @@ impl Diagnostic for ToolError {
                 // The key is `tools.TOOL.KEY`.
                 let tool = key.split('.').nth(1).unwrap_or("TOOL");
                 format!("list the keys: {name} tool show {}", shell_quoted(tool))
+            }
+            Self::BindingNotIsolated { needed: Some(level), .. } => {
+                format!("isolate it: pass --isolate {level}")
+            }
+            Self::BindingNotIsolated { context, .. } => {
+                format!(
+                    "no level isolates it; remove the binding: {name} context edit {}",
+                    shell_quoted(context)
+                )
             }
             Self::BindingNotFound { context, .. } => {
                 format!("change it: {name} context edit {}", shell_quoted(context))

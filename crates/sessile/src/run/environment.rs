@@ -152,10 +152,6 @@ impl Environment {
         // Remembered before tools and bindings are added, to warn about values that they replace.
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
-        let is_withheld = |name: &str| plan.withheld.as_ref().is_some_and(|withheld| withheld.has_tool(name));
-        let isolated = |name: &str| {
-            scope.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name)) || is_withheld(name)
-        };
         let level = scope.level_in(plan);
         if let (Level::Home, Some(home)) = (level, &plan.home) {
             let home = home.to_string_lossy().into_owned();
@@ -169,7 +165,7 @@ impl Environment {
                 changes.set(name, format!("{home}{below}"), "isolation level home".to_owned());
             }
         }
-        for prepared in plan.tools.iter().filter(|prepared| isolated(&prepared.tool)) {
+        for prepared in plan.tools.iter().filter(|prepared| scope.isolates(plan, &prepared.tool)) {
             let origin = format!("tool {}", prepared.tool);
             for (name, value) in &prepared.variables {
                 // At the level of the home the whole directory of settings is there already.

@@ -64,6 +64,7 @@ impl RunSession<'_> {
             // After the preparation: only then is it known what the copies lack.
             withheld.check_command(state, session, request.words, plan.is_new())?;
         }
+        scope.check_command(state, &plan, context, request.words)?;
         let mut variables = self.variable_request(request.isolation)?;
         variables.replaces = replaces.iter().map(ToString::to_string).collect();
         let environment = Environment::resolve(state, session, &plan, &scope, context, &variables)?;

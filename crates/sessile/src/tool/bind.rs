@@ -11,7 +11,7 @@ use crate::context::Bindings;
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
-use crate::tool::profile::{Binding, Edit, ExistenceCheck, Profile};
+use crate::tool::profile::{Binding, Edit, ExistenceCheck, Isolation, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
 use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
 use crate::tool::tree::{Notation, Scalar, TreePath};
@@ -30,8 +30,20 @@ pub struct AppliedBinding {
     /// Whether the copies hold only the bound targets.
     #[serde(default)]
     pub restricted: bool,
+    /// A key that no variable carries, of a tool that variables alone do not isolate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uncarried: Option<UncarriedKey>,
     /// The files it rests on, as they were.
     stamps: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// Key of a binding that takes effect only at the level that isolates its tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UncarriedKey {
+    /// The key.
+    pub(crate) key: String,
+    /// Whether a moved home isolates the tool.
+    pub(crate) home_level: bool,
 }
 
 /// A file as it was, without its content.
@@ -117,8 +129,29 @@ impl Binder<'_> {
             variables,
             clears: self.clears(bindings),
             restricted: false,
+            uncarried: self.uncarried(bindings),
             stamps,
         })
+    }
+
+    /// A bound key that no variable carries, neither its own nor that of another bound key.
+    fn uncarried(&self, bindings: &Bindings) -> Option<UncarriedKey> {
+        if self.profile.env_level != Isolation::None {
+            return None;
+        }
+        let bound =
+            || bindings.iter().filter_map(|(key, value)| Some((key, value, self.profile.binding(key)?)));
+        let names = |key: &str| {
+            let placeholder = format!("{{{key}}}");
+            bound()
+                .flat_map(|(_, _, binding)| &binding.variables)
+                .any(|(_, text)| text.contains(&placeholder))
+        };
+        let is_off = |value: &Value| *value == Value::Bool(false);
+        let (key, ..) = bound().find(|(key, value, binding)| {
+            *key != STRICT && !is_off(value) && binding.variables.is_empty() && !names(key)
+        })?;
+        Some(UncarriedKey { key: key.clone(), home_level: self.profile.home_level })
     }
 
     /// Variables that would override the context, including those of keys that it does not bind.

@@ -31,6 +31,7 @@ mod binding;
 mod catalog;
 mod drift;
 pub(crate) mod gitconfig;
+mod oversize;
 mod parse_profile;
 mod paths;
 mod plan;
@@ -49,12 +50,12 @@ pub(crate) mod tree;
 mod withheld;
 mod workdir_state;
 
-pub use bind::AppliedBinding;
+pub use bind::{AppliedBinding, UncarriedKey};
 pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use drift::{Drift, drift};
 pub use paths::Originals;
-pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
+pub use plan::{Copies, HomeOnlyState, OversizedState, Plan, PreparedTool, WorkSeed};
 pub use prepare::prepare;
 pub use profile::{
     Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,

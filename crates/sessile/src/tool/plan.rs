@@ -38,6 +38,33 @@ pub struct PreparedTool {
     /// Reason why it is shared, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
+    /// State that only a moved home isolates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home_only: Option<HomeOnlyState>,
+    /// State that is missing in the room because it is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oversized: Option<OversizedState>,
+    /// Originals that are linked into the room because they are too large.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<PathBuf>,
+}
+
+/// State of a tool that only a moved home isolates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeOnlyState {
+    /// The state, in a few words.
+    pub state: String,
+    /// Programs that use it.
+    pub programs: Vec<String>,
+}
+
+/// State of a tool that is too large for a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OversizedState {
+    /// Its path.
+    pub path: PathBuf,
+    /// Programs that use it.
+    pub programs: Vec<String>,
 }
 
 /// State that a tool keeps in the working directory, and where a session keeps its own.
@@ -121,6 +148,11 @@ impl Plan {
     /// Whether this call has prepared it.
     pub fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    /// The originals that are linked into the room because they are too large to copy, with their tools.
+    pub fn linked(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.tools.iter().flat_map(|tool| tool.linked.iter().map(|path| (tool.tool.as_str(), path.as_path())))
     }
 
     /// A tool of it.

@@ -7,8 +7,9 @@ use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
 use crate::session::sockets::sockets_name;
 use crate::state::State;
+use crate::tool::oversize::entries_to_link;
 use crate::tool::paths::{Originals, SessionPaths};
-use crate::tool::plan::{PreparedTool, WorkSeed};
+use crate::tool::plan::{HomeOnlyState, OversizedState, PreparedTool, WorkSeed};
 use crate::tool::prepare::Preparation;
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, SeedCopy, make_dir};
@@ -52,6 +53,11 @@ impl Preparation<'_> {
             clears: profile.always_clears.clone(),
             work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
             shared: self.reason_to_share(profile)?,
+            home_only: profile
+                .only_at_home()
+                .map(|state| HomeOnlyState { state, programs: profile.programs.clone() }),
+            oversized: None,
+            linked: Vec::new(),
         };
         let mut seeded = Vec::new();
         if prepared.shared.is_some() {
@@ -72,6 +78,11 @@ impl Preparation<'_> {
             let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
             let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
             seeded.push(match planted {
+                Err(error) if is_too_large(&error) => {
+                    let (planted, linked) = self.plant_with_links(profile, seed, &from, error)?;
+                    prepared.linked.extend(linked);
+                    planted
+                }
                 Err(error) if self.is_of_the_user(&error) => {
                     self.plant_as_it_is(profile, seed, &from, &error)?
                 }
@@ -84,6 +95,51 @@ impl Preparation<'_> {
             if let Some(parent) = path.parent().filter(|_| path.starts_with(&self.places.room)) {
                 make_dir(parent)?;
             }
+        }
+        Ok((prepared, seeded))
+    }
+
+    /// Plants a directory that is too large to copy, with links instead of its largest entries.
+    fn plant_with_links(
+        &self,
+        profile: &Profile,
+        seed: &Seed,
+        from: &[PathBuf],
+        error: Error,
+    ) -> Result<(SeedCopy, Vec<PathBuf>)> {
+        let [dir] = from else { return Err(error) };
+        let Some(linked) = entries_to_link(dir, seed, &profile.used_paths()) else { return Err(error) };
+        let durable = self.is_durable();
+        let planted = seed::plant_linking(&profile.name, seed, from, &linked, &self.places, durable)?;
+        Ok((planted, linked.iter().map(|name| dir.join(name)).collect()))
+    }
+
+    /// A tool whose state is too large to copy. The session shares it, unless a target of it is protected: then the session
+    /// starts without the state.
+    pub(super) fn leave_out(
+        &self,
+        profile: &Profile,
+        path: PathBuf,
+        is_protected: bool,
+    ) -> Result<(PreparedTool, Vec<SeedCopy>)> {
+        let shown = crate::text::shown(path.display());
+        let what = if is_protected { "the session starts without it" } else { "the session shares it" };
+        let (name, programs) = (profile.name.clone(), profile.programs.clone());
+        self.state.warn(
+            format!("{name}: {shown} is too large to copy; {what}"),
+            Some(format!("remove what {name} does not need from {shown}")),
+        );
+        let bare = Profile { seed: Vec::new(), ..profile.clone() };
+        let (mut prepared, mut seeded) = self.plant(&bare)?;
+        prepared.oversized = Some(OversizedState { path, programs });
+        for seed in &profile.seed {
+            let empty = seed::plant(&profile.name, seed, &[], &self.places, false)?;
+            seeded.extend(is_protected.then_some(empty));
+        }
+        if !is_protected {
+            prepared.variables.clear();
+            prepared.unless_set.clear();
+            prepared.shared.get_or_insert_with(|| format!("its state in {shown} is too large to copy"));
         }
         Ok((prepared, seeded))
     }
@@ -167,4 +223,9 @@ impl Preparation<'_> {
         }
         self.session.room().claim_sockets(dir)
     }
+}
+
+/// Whether state is too large to be copied or parsed.
+pub(super) fn is_too_large(error: &Error) -> bool {
+    matches!(error, Error::Tool(ToolError::StateTooLarge { .. }) | Error::File(FileError::TooLarge { .. }))
 }

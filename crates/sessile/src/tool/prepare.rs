@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::context::{Bindings, Context, Guard};
-use crate::error::{Error, Result, SessionError, ToolError, UsageError};
+use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
 use crate::session::Session;
 use crate::settings::Value;
@@ -20,7 +20,7 @@ use crate::tool::bind::{AppliedBinding, Binder, is_strict};
 use crate::tool::catalog::Source;
 use crate::tool::drift::drift_of;
 use crate::tool::paths::{SessionPaths, require_own_room};
-use crate::tool::plan::{Copies, Plan};
+use crate::tool::plan::{Copies, Plan, PreparedTool};
 use crate::tool::plant::places;
 use crate::tool::profile::Profile;
 use crate::tool::protection::{GuardedTarget, resolve};
@@ -198,14 +198,25 @@ impl Preparation<'_> {
         let durable = self.is_durable();
         let mut copies = Plan::copies(&self.places.room)?;
         let before = plan.withheld.take();
+        let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
         for profile in &profiles {
             let is_new = plan.tool(&profile.name).is_none();
             // What was withheld and is bound now is not in the copies any more.
             let is_back = context
                 .zip(before.as_ref())
                 .is_some_and(|(context, before)| before.gives_back(&profile.name, &targets, context));
-            if is_new || is_back {
-                let (prepared, seeded) = self.plant(profile)?;
+            let is_bound = bindings.iter().any(|(tool, _)| *tool == profile.name);
+            let is_protected = targets.iter().any(|target| target.tool == profile.name);
+            let is_left_out = |tool: &PreparedTool| tool.oversized.is_some() && tool.shared.is_some();
+            let is_exposed = is_protected && plan.tool(&profile.name).is_some_and(is_left_out);
+            if is_new || is_back || is_exposed {
+                let (prepared, seeded) = match self.plant(profile) {
+                    Err(
+                        Error::Tool(ToolError::StateTooLarge { path, .. })
+                        | Error::File(FileError::TooLarge { path, .. }),
+                    ) if !is_bound => self.leave_out(profile, path, is_protected)?,
+                    planted => planted?,
+                };
                 plan.tools.retain(|tool| tool.tool != profile.name);
                 // Its binding was in the old copy, so it has to be applied anew.
                 plan.bound.retain(|bound| bound.tool != profile.name);

@@ -1,5 +1,7 @@
 //! Profiles of tools.
 
+use std::path::{Component, Path, PathBuf};
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,6 +51,9 @@ pub struct Profile {
     pub env_level: Isolation,
     /// Whether moving the home directory isolates it.
     pub home_level: bool,
+    /// State that users rely on and only a moved home isolates, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home_only: Option<String>,
     /// Whether the tool is isolated only on request.
     pub on_request: bool,
     /// Locations of the tool's state.
@@ -261,6 +266,33 @@ impl Profile {
     /// Main program of the tool.
     pub fn program(&self) -> &str {
         self.programs.first().map_or("", String::as_str)
+    }
+
+    /// What variables alone do not isolate and a moved home does, in a few words.
+    pub(crate) fn only_at_home(&self) -> Option<String> {
+        let part = self.home_only.as_ref().map(|part| format!("the {part} of {}", self.name));
+        let whole = || (self.env_level == Isolation::None).then(|| self.name.clone());
+        part.or_else(whole).filter(|_| self.home_level)
+    }
+
+    /// The paths below a room that bindings and targets use, up to their first placeholder.
+    pub(crate) fn used_paths(&self) -> Vec<PathBuf> {
+        let targets = self.targets.iter().flat_map(|set| {
+            let selected = set.selected.as_ref().and_then(|selected| selected.file.as_deref());
+            set.places.iter().map(|place| place.file.as_str()).chain(selected)
+        });
+        let bindings = self.bind.iter().flat_map(|(_, binding)| {
+            let checked = binding.exists.iter().filter_map(|check| match check {
+                ExistenceCheck::Line { file, .. } | ExistenceCheck::Path(file) => Some(file.as_str()),
+                ExistenceCheck::Is(_) | ExistenceCheck::Entry => None,
+            });
+            binding.edit.iter().map(|edit| edit.file.as_str()).chain(checked)
+        });
+        let fixed = |path: &str| {
+            let is_fixed = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['{', '*']);
+            Path::new(path).components().take_while(is_fixed).collect()
+        };
+        targets.chain(bindings).map(fixed).collect()
     }
 
     /// The binding of a key.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{FileError, Result};
 use crate::tool::plan::{Copies, Plan};
+use crate::tool::plant::is_too_large;
 use crate::tool::prepare::Preparation;
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::protection::GuardedTarget;
@@ -92,16 +93,17 @@ impl Preparation<'_> {
         for profile in profiles {
             for name in profile.home.iter().filter(|name| real.join(name).exists()) {
                 let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
-                seed::plant(&profile.name, &seed, &[real.join(name)], &self.places, false)?;
-                copies.push((PathBuf::from(name), at.join(name)));
+                let is_protected = targets.iter().any(|target| target.tool == profile.name);
+                if self.plant_in_home(&profile.name, &seed, &real.join(name))? || is_protected {
+                    copies.push((PathBuf::from(name), at.join(name)));
+                }
             }
         }
         for (relative, seed) in self.defaults(profiles, targets) {
             if !copies.iter().any(|(copied, _)| relative.starts_with(copied)) && !at.join(&relative).exists()
             {
                 let to = format!("{HOME}/{}", relative.display());
-                let from = [real.join(&relative)];
-                seed::plant("", &Seed { to, ..seed.clone() }, &from, &self.places, false)?;
+                self.plant_in_home("", &Seed { to, ..seed.clone() }, &real.join(&relative))?;
                 copies.push((relative.clone(), at.join(&relative)));
             }
         }
@@ -125,6 +127,17 @@ impl Preparation<'_> {
             make_dir(&at.join(usual))?;
         }
         Ok(at)
+    }
+
+    /// Copies state into the room's home. Returns `false` if the state is too large: then nothing is there.
+    fn plant_in_home(&self, tool: &str, seed: &Seed, from: &Path) -> Result<bool> {
+        match seed::plant(tool, seed, &[from.to_owned()], &self.places, false) {
+            Err(error) if is_too_large(&error) => {
+                seed::remove(&self.places.room.join(&seed.to))?;
+                Ok(false)
+            }
+            planted => planted.map(|_| true),
+        }
     }
 
     /// State that stays shared in a moved home: caches, this program's own state, and the state of tools that are

@@ -1,6 +1,6 @@
 //! Copying the user's state into a room, so that logins still work there and nothing is written back.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -20,8 +20,10 @@ use crate::tool::tree::{Notation, Tree, TreePath};
 /// The largest file that is understood rather than copied.
 pub(crate) const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
 /// Largest state of one tool in a room; more is a cache that the profile does not list.
-const LARGEST: u64 = 256 * 1024 * 1024;
-const MOST_FILES: usize = 20_000;
+pub(super) const LARGEST: u64 = 256 * 1024 * 1024;
+pub(super) const MOST_FILES: usize = 20_000;
+/// The largest file whose content is digested; a larger one counts by its size and its time.
+const LARGEST_DIGESTED: u64 = 4 * 1024 * 1024;
 /// How deep directories are copied; a directory in a directory takes a frame of the stack.
 pub(super) const DEEPEST: usize = 100;
 
@@ -49,7 +51,7 @@ pub struct SeedCopy {
 pub(crate) fn sources(
     seed: &Seed,
     places: &SessionPaths,
-    own: Option<std::ffi::OsString>,
+    own: Option<OsString>,
     cwd: Option<&Path>,
 ) -> Vec<PathBuf> {
     let absolute = |path: PathBuf| cwd.map_or_else(|| path.clone(), |cwd| cwd.join(&path));
@@ -75,6 +77,18 @@ pub(crate) fn plant(
     places: &SessionPaths,
     durable: bool,
 ) -> Result<SeedCopy> {
+    plant_linking(tool, seed, from, &[], places, durable)
+}
+
+/// The same, with links instead of copies of some entries of a directory.
+pub(crate) fn plant_linking(
+    tool: &str,
+    seed: &Seed,
+    from: &[PathBuf],
+    linked: &[OsString],
+    places: &SessionPaths,
+    durable: bool,
+) -> Result<SeedCopy> {
     let to = places.room.join(&seed.to);
     // A killed attempt may have left a part; copies count only once the plan names them.
     remove(&to)?;
@@ -84,7 +98,7 @@ pub(crate) fn plant(
     // Read before the copy: a change in between then shows as a change of the original, not of the copy.
     let original = digest_all(from);
     let first = from.first().map_or(Path::new(""), PathBuf::as_path);
-    let mut copier = Copier::new(tool, seed, first, durable);
+    let mut copier = Copier { linked, ..Copier::new(tool, seed, first, durable) };
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Placeholder::Dir) => make_dir(&to)?,
@@ -185,13 +199,15 @@ struct Copier<'a> {
     bytes: u64,
     files: usize,
     durable: bool,
+    /// Entries of the directory itself that are linked because they are too large.
+    linked: &'a [OsString],
     /// The directories that are being copied, the outermost first.
     inside: Vec<(u64, u64)>,
 }
 
 impl<'a> Copier<'a> {
     fn new(tool: &'a str, seed: &'a Seed, from: &'a Path, durable: bool) -> Self {
-        Copier { tool, seed, from, bytes: 0, files: 0, durable, inside: Vec::new() }
+        Copier { tool, seed, from, bytes: 0, files: 0, durable, linked: &[], inside: Vec::new() }
     }
 
     fn directory(&mut self, from: &Path, to: &Path, relative: &Path) -> Result<()> {
@@ -217,7 +233,7 @@ impl<'a> Copier<'a> {
             let Ok(kind) = path.metadata() else { continue };
             if matches(&self.seed.except) || (self.seed.skip_backups && is_backup(&entry.file_name())) {
                 continue;
-            } else if matches(&self.seed.link) {
+            } else if matches(&self.seed.link) || self.linked.iter().any(|linked| name == Path::new(linked)) {
                 link(&path, &target)?;
             } else if kind.is_dir() {
                 // A linked directory may lead round in a circle.
@@ -324,7 +340,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     removed.map_err(|error| Error::io("remove", path, error))
 }
 
-fn is_backup(name: &OsStr) -> bool {
+pub(super) fn is_backup(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     BACKUPS.iter().any(|pattern| is_like(pattern, &name))
 }
@@ -367,6 +383,11 @@ fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
             // What cannot be read counts by its name.
             let _ = add(&path.join(&entry), &name.join(&entry), hasher);
         }
+    } else if kind.is_file() && kind.len() > LARGEST_DIGESTED {
+        // Nobody waits for the content of what is so large.
+        hasher.update(kind.len().to_le_bytes());
+        hasher.update(kind.mtime().to_le_bytes());
+        hasher.update(kind.mtime_nsec().to_le_bytes());
     } else if kind.is_file() {
         let mut file = File::open(path).ok()?;
         let mut buffer = [0; 16 * 1024];

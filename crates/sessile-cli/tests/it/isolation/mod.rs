@@ -5,6 +5,8 @@ mod crash;
 mod drift;
 mod file_case;
 mod leaks;
+mod levels;
+mod oversize;
 mod pins;
 mod pins_files;
 mod protected;

@@ -215,17 +215,6 @@ fn a_variable_that_names_nothing_means_nothing_and_is_no_reason_to_warn() {
 }
 
 #[test]
-fn state_that_is_too_large_is_an_error_with_the_way_out() {
-    let home = home();
-    let large = home.write(".docker/large", "");
-    std::fs::File::options().write(true).open(large).unwrap().set_len(1 << 30).unwrap();
-    let error = run(&home, &["-ojson"], &["true"]).run().exit(125).json_error();
-    assert_eq!(error["code"], "TOOL_STATE_TOO_LARGE");
-    assert!(error["hint"].as_str().unwrap().contains("--set tools.except=docker"), "{error}");
-    run(&home, &["--set", "tools.except=docker"], &["true"]).ok();
-}
-
-#[test]
 fn docker_still_finds_its_plugins() {
     let home = home();
     let plugin = home.write(
