@@ -14,6 +14,7 @@ pub(crate) fn sockets(address: &str) -> Vec<SocketAddr> {
 
 fn socket(address: &str) -> Option<SocketAddr> {
     let pairs = address.strip_prefix("unix:")?;
+    // An address can carry a `guid` and other keys, which do not matter here.
     pairs.split(',').find_map(|pair| match pair.split_once('=')? {
         ("path", path) => SocketAddr::from_pathname(OsString::from_vec(percent::decode(path)?)).ok(),
         ("abstract", name) => named(&percent::decode(name)?),

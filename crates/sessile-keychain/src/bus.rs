@@ -47,6 +47,7 @@ impl From<ErrorReply> for KeychainError {
         let text = text.chars().take(MAX_ERROR_LENGTH).collect();
         match name.strip_prefix("org.freedesktop.") {
             Some("Secret.Error.IsLocked") => KeychainError::Locked,
+            // The bus answers so if the service crashed or was too slow.
             Some("DBus.Error.ServiceUnknown" | "DBus.Error.NameHasNoOwner" | "DBus.Error.NoReply") => {
                 KeychainError::Unreachable(text)
             }
@@ -91,6 +92,7 @@ impl Bus {
         // Zero is not a number of a message.
         self.serial = self.serial.checked_add(1).unwrap_or(1);
         let message = call.encode(self.serial)?;
+        // Set before, reset after: whichever way a call fails, the next answer could belong to it.
         self.broken = true;
         self.write(message.bytes())?;
         let answer = self.answer()?;
@@ -103,6 +105,7 @@ impl Bus {
         loop {
             let mut prefix = [0; message::PREFIX];
             self.read(&mut prefix)?;
+            // Bounded before it is allocated: the length is the peer's claim.
             let mut bytes = Zeroizing::new(vec![0; message::length(&prefix)?]);
             let (start, rest) =
                 bytes.split_at_mut_checked(message::PREFIX).ok_or(WireError("it ends too early"))?;
@@ -113,6 +116,7 @@ impl Bus {
                 IncomingMessage::Error(to, name, text) if to == self.serial => {
                     return Ok(Err(ErrorReply { name, text }));
                 }
+                // Signals and late answers are for nobody, and the deadline bounds how many are read.
                 _ => {}
             }
         }
@@ -120,7 +124,9 @@ impl Bus {
 
     /// Says who this is. The bus asks the kernel whether it is true.
     fn authenticate(&mut self, uid: u32) -> Result<(), KeychainError> {
+        // The D-Bus specification has the user id as decimal text, in hexadecimal.
         let hex = hex(uid.to_string().as_bytes());
+        // The zero byte carries the credentials on systems that send them with data.
         self.write(format!("\0AUTH EXTERNAL {hex}\r\n").as_bytes())?;
         let mut said = Vec::new();
         // Nothing follows the line, for it is the client's turn then.
@@ -172,6 +178,7 @@ impl Bus {
     fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize, KeychainError> {
         loop {
             let left = self.left()?;
+            // Before each read: a peer that sends a byte at a time must not extend the deadline.
             self.stream.set_read_timeout(Some(left)).map_err(|error| failed(&error))?;
             match self.stream.read(buffer) {
                 Ok(0) => return Err(failed(&ErrorKind::UnexpectedEof.into())),
@@ -213,6 +220,7 @@ fn deadline(timeout: Duration) -> Instant {
 
 fn failed(error: &io::Error) -> KeychainError {
     KeychainError::Unreachable(match error.kind() {
+        // Linux reports a read that timed out as WouldBlock.
         ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
             "the bus has hung up".to_owned()

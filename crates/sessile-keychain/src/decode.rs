@@ -70,6 +70,7 @@ impl<'a> Decoder<'a> {
 
     fn text(&mut self, length: usize) -> Result<&'a str, WireError> {
         let text = self.take(length)?;
+        // The terminating zero byte is not counted in the length (D-Bus specification, "Marshaling").
         if self.take(1)? != [0] || text.contains(&0) {
             return Err(WireError("a text that does not end where it says"));
         }
@@ -103,14 +104,17 @@ impl<'a> Decoder<'a> {
         mut element: impl FnMut(&mut Self) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
         let length = self.length()?;
+        // Padding before the first element is not counted in the length, also in an empty array.
         self.align(to)?;
         let start = self.at;
         self.take(length)?;
+        // Cut off at the end and not at the start: alignment counts from the start of the bytes.
         let mut inner = Decoder { bytes: &self.bytes[..self.at], at: start, big_endian: self.big_endian };
         while inner.at < inner.bytes.len() {
             inner.align(to)?;
             let before = inner.at;
             element(&mut inner)?;
+            // Otherwise an element without a size would loop for ever.
             if inner.at == before {
                 return Err(WireError("an element of no size"));
             }
@@ -156,7 +160,9 @@ impl<'a> Decoder<'a> {
             b'a' => {
                 let after = after_type(rest, depth + 1)?;
                 let length = self.length()?;
+                // Also in an empty array the padding is there.
                 self.align(alignment(rest[0])?)?;
+                // Skipped as a whole, so that a large array costs nothing.
                 self.take(length)?;
                 return Ok(after);
             }
@@ -193,6 +199,7 @@ fn after_type(signature: &[u8], depth: u32) -> Result<&[u8], WireError> {
             }
             Ok(&rest[1..])
         }
+        // Also refuses letters that are no type.
         _ => alignment(kind).map(|_| rest),
     }
 }

@@ -86,6 +86,7 @@ impl Encoder {
     }
 
     pub(crate) fn string(&mut self, value: &str) -> Result<(), WireError> {
+        // A bus disconnects a client whose string has one.
         if value.contains('\0') {
             return Err(WireError("a text with a zero byte"));
         }
@@ -120,6 +121,7 @@ impl Encoder {
         to: usize,
         elements: impl FnOnce(&mut Self) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
+        // The length is known only after the elements; its place is filled in below.
         self.u32(0);
         let place = self.bytes.len() - 4;
         self.align(to);

@@ -43,6 +43,7 @@ impl MethodCall<'_> {
         let body = self.body.bytes();
         let length = u32::try_from(body.len()).map_err(|_| WireError("more than a message can hold"))?;
         let mut encoder = Encoder::default();
+        // Little-endian, a call, no flags, version 1 of the protocol.
         encoder.raw(&[b'l', METHOD_CALL, 0, 1]);
         encoder.u32(length);
         encoder.u32(serial);
@@ -59,6 +60,7 @@ impl MethodCall<'_> {
                 encoder.signature(kind)?;
                 encoder.string(value)?;
             }
+            // Without this field the body is empty (D-Bus specification).
             if !self.signature.is_empty() {
                 encoder.align(8);
                 encoder.raw(&[field::SIGNATURE]);
@@ -84,6 +86,7 @@ pub(crate) fn length(prefix: &[u8; PREFIX]) -> Result<usize, WireError> {
     let fields = decoder.u32()?;
     let too_long = WireError("a message that is too long");
     let part = |length: u32| {
+        // Each part is bounded by itself, so that their sum cannot overflow.
         usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE_SIZE).ok_or(too_long)
     };
     let total = PREFIX + part(fields)?.next_multiple_of(8) + part(body)?;
@@ -98,6 +101,7 @@ fn prefix_decoder(bytes: &[u8]) -> Result<Decoder<'_>, WireError> {
         _ => return Err(WireError("not a message")),
     };
     let mut decoder = Decoder::new(bytes, big_endian);
+    // Steps over the first four bytes, which are single bytes and no number.
     decoder.u32()?;
     if bytes.get(3) != Some(&1) { Err(WireError("a message of another version")) } else { Ok(decoder) }
 }
@@ -112,6 +116,7 @@ pub(crate) struct MethodReply {
 impl MethodReply {
     /// A decoder of the body, which must have these types.
     pub(crate) fn body(&self, signature: &str) -> Result<Decoder<'_>, WireError> {
+        // Checked once here, so that the readers below need no type of their own.
         if self.signature != signature {
             return Err(WireError("an answer of another type"));
         }
@@ -152,11 +157,13 @@ impl IncomingMessage {
                     decoder.variant("g")?;
                     signature = decoder.signature()?;
                 }
+                // Fields that this version does not know are to be ignored (D-Bus specification).
                 _ => decoder.skip_variant()?,
             }
             Ok(())
         })?;
         decoder.align(8)?;
+        // The lengths must agree exactly, or the next message would begin in the wrong place.
         let body = bytes.len().checked_sub(body_length as usize).filter(|body| *body == decoder.at());
         let body = body.ok_or(WireError("a message of another length than it says"))?;
         match (kind, to) {

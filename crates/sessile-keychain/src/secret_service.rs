@@ -40,6 +40,7 @@ impl SecretService {
             body.string("")
         })??;
         let mut body = reply.body("vo")?;
+        // With `plain` the service has no parameters to exchange.
         body.skip_variant()?;
         let session = body.path()?;
         Ok(SecretService { bus, session, timeout })
@@ -69,11 +70,13 @@ impl SecretService {
             body.blob(&[])?;
             body.blob(secret.expose().as_bytes())?;
             body.string("text/plain; charset=utf8")?;
+            // Replace an item with the same attributes.
             body.bool(true);
             Ok(())
         })??;
         let mut body = reply.body("oo")?;
         let (item, prompt) = (body.path()?, body.path()?);
+        // A prompt would be shown to a person; it is never called, so nothing was stored.
         if item.is_none() || !prompt.is_none() { Err(KeychainError::Locked) } else { Ok(()) }
     }
 
@@ -114,6 +117,7 @@ impl SecretService {
         })?;
         let mut found = Vec::new();
         for (item, secret) in secrets {
+            // One call per item: the attributes are not part of `GetSecrets`.
             match collection::properties(&mut self.bus, &item, ITEM)? {
                 Ok(reply) => found.push((item, about(&mut reply.body("a{sv}")?)?, secret)),
                 Err(error) if is_gone(&error) => {}
@@ -139,6 +143,7 @@ impl Keychain for SecretService {
     ) -> Result<(), KeychainError> {
         self.bus.allow(self.timeout);
         let collection = collection::find(&mut self.bus)?;
+        // First as it is: a collection is mostly open, and asking costs another call.
         let mut done = self.create(&collection, label, attributes, secret);
         if matches!(done, Err(KeychainError::Locked)) {
             collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;

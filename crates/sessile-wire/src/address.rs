@@ -64,6 +64,7 @@ impl Authority {
     /// Parses `HOST`, `HOST:PORT`, or either with an IPv6 address in brackets. Text in any other place is refused: lenient
     /// parsers take `[::1]evil.example` for `[::1]`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
+        // Before the host is looked at: `a@b` names host `b`, whatever stands before it.
         if text.contains('@') {
             return Err(AddressError::UserInfo);
         }
@@ -87,11 +88,13 @@ impl Authority {
         };
         let port = match port {
             "" => None,
+            // `parse` would also accept a leading `+`.
             port if port.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(port.parse().map_err(|_| AddressError::Port)?)
             }
             _ => return Err(AddressError::Port),
         };
+        // Hosts are case-insensitive (RFC 3986, 3.2.2).
         Ok(Authority { host: host.to_ascii_lowercase(), port })
     }
 
@@ -133,8 +136,10 @@ impl HttpOrigin {
 
     /// Same origin in its canonical spelling: the shortest form of an IPv6 address, no dot at the end of a name.
     pub fn normalized(mut self) -> Self {
+        // One address has many spellings, and a credential's sites are compared as text.
         if let Some(Ok(address)) = unbracketed(&self.host).map(str::parse::<Ipv6Addr>) {
             self.host = format!("[{address}]");
+        // A trailing dot names the same host.
         } else if self.host.ends_with('.') {
             self.host.pop();
         }
@@ -176,6 +181,7 @@ impl fmt::Display for HttpOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HttpOrigin { scheme, host, port } = self;
         write!(f, "{}://{host}", scheme.as_str())?;
+        // As people and browsers write it, so that equal origins have equal texts.
         if *port == scheme.default_port() { Ok(()) } else { write!(f, ":{port}") }
     }
 }
@@ -190,6 +196,7 @@ fn is_loopback(host: &str) -> bool {
     match unbracketed(host) {
         Some(address) => address.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback()),
         None => {
+            // RFC 6761 (6.3) reserves the name for loopback addresses.
             host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
         }
     }

@@ -39,6 +39,7 @@ impl Backoff {
             return delay;
         }
         let permille = u32::try_from(self.random.hash_one(delay) % 1000).unwrap_or(0);
+        // The same keys would give the same jitter for equal delays.
         self.random = RandomState::new();
         delay / 2 + (delay / 2000).saturating_mul(permille)
     }

@@ -7,6 +7,7 @@ use crate::hex::hex;
 /// UUID of this time and these random bytes. Ids of one millisecond are in random order.
 pub fn uuid_v7(unix_ms: i64, random: [u8; 10]) -> String {
     let mut bytes = [0u8; 16];
+    // The low 48 bits, which last beyond the year 10,000.
     bytes[..6].copy_from_slice(&unix_ms.to_be_bytes()[2..]);
     bytes[6..].copy_from_slice(&random);
     format_uuid(bytes)
@@ -14,6 +15,7 @@ pub fn uuid_v7(unix_ms: i64, random: [u8; 10]) -> String {
 
 /// UUID with a fraction of the millisecond behind its version, so that ids of one process sort in the order of their calls.
 pub fn ordered_uuid_v7(since_epoch: Duration, mut random: [u8; 10]) -> String {
+    // The 12 bits behind the version, as RFC 9562 (6.2, method 3) suggests.
     let fraction = since_epoch.subsec_nanos() % 1_000_000 * 4096 / 1_000_000;
     let [_, _, high, low] = fraction.to_be_bytes();
     (random[0], random[1]) = (high, low);
@@ -21,7 +23,9 @@ pub fn ordered_uuid_v7(since_epoch: Duration, mut random: [u8; 10]) -> String {
 }
 
 fn format_uuid(mut bytes: [u8; 16]) -> String {
+    // Version 7.
     bytes[6] = bytes[6] & 0x0f | 0x70;
+    // The variant of RFC 9562.
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let mut text = hex(&bytes);
     for dash in [8, 13, 18, 23] {

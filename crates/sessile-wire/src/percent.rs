@@ -65,6 +65,7 @@ pub fn encode_pairs_into(pairs: &[(&str, &str)], out: &mut String) {
 /// Decodes `%20` and the like. Returns `None` if a percent sign is not followed by two digits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut rest = text.as_bytes();
+    // `percent_decode_str` keeps an invalid sequence as it is, so it is checked before.
     while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
         if !rest.get(at + 1..at + 3)?.iter().all(u8::is_ascii_hexdigit) {
             return None;

@@ -40,6 +40,7 @@ impl SseReader {
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
         let mut rest = bytes;
         loop {
+            // The LF of a CR LF may be in the next piece, so an empty rest keeps the flag.
             if self.after_cr && !rest.is_empty() {
                 self.after_cr = false;
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -55,6 +56,7 @@ impl SseReader {
     }
 
     fn buffer(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+        // Checked before it is copied: a peer that never ends a line must not fill the memory.
         if self.line.len() + bytes.len() > self.largest {
             return Err(SseTooLarge);
         }
@@ -65,6 +67,7 @@ impl SseReader {
     fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
         let line = std::mem::take(&mut self.line);
         let mut line = String::from_utf8_lossy(&line);
+        // The standard lets a stream begin with one byte order mark.
         if self.lines == 0
             && let Some(rest) = line.strip_prefix('\u{feff}')
         {
@@ -76,6 +79,7 @@ impl SseReader {
             return Ok(());
         }
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        // One space only, as the standard says: more belong to the value.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => self.append_data(value)?,
@@ -100,6 +104,7 @@ impl SseReader {
 
     fn end_event(&mut self, events: &mut Vec<SseEvent>) {
         let kind = std::mem::take(&mut self.kind);
+        // The standard dispatches no event without data, such as one that only sets an id.
         if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
             let kind = if kind.is_empty() { "message".to_owned() } else { kind };
             events.push(SseEvent { kind, data });

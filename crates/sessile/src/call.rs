@@ -106,6 +106,7 @@ impl StateCall {
         let enclosing_session =
             world.variable(&app.variable("SESSION")).map(|id| id.to_string_lossy().into_owned());
         let source = match (&args.config, args.no_config) {
+            // Absolute, so that the file stays the same if the process changes its directory later.
             (Some(file), _) => ConfigSource::File(match world.cwd() {
                 Some(cwd) => cwd.join(file),
                 None => file.clone(),

@@ -66,6 +66,7 @@ impl State {
 
     /// Warns of state directories that do not count: of all, or of those that nobody could have planted.
     pub(crate) fn warn_of_foreign_dirs(&self, all: bool) {
+        // Anybody can plant one in a shared directory, so a warning at every call would only annoy.
         for foreign in self.foreign_dirs().iter().filter(|foreign| all || !foreign.is_shared) {
             let (message, hint) = foreign.warning();
             self.warn(message, Some(hint));
@@ -83,6 +84,7 @@ impl State {
     }
 
     fn resolved_session(&self) -> Result<&ResolvedSession> {
+        // `get_or_init` cannot fail, and resolving can.
         if let Some(session) = self.resolution.session.get() {
             return Ok(session);
         }
@@ -151,6 +153,7 @@ impl State {
     /// The timeout of locks.
     pub fn lock_timeout(&self) -> Result<Duration> {
         match self.duration("lock-timeout") {
+            // A call that repairs the settings needs locks before they can be read.
             Err(_) if self.call().mode().tolerates_broken_settings => Ok(self.early_lock_timeout()),
             timeout => Ok(timeout?.unwrap_or_else(default_lock_timeout)),
         }
@@ -253,6 +256,7 @@ impl State {
         match self.source() {
             ConfigSource::Nothing => {}
             ConfigSource::File(file) => {
+                // A missing file that was named must not mean the defaults.
                 let document = Document::load(file)?.ok_or_else(|| FileError::NotFound(file.clone()))?;
                 add(Layer::File, document, OnceCell::from(true));
             }
@@ -280,6 +284,7 @@ impl State {
         if let Some(is_trusted) = file.is_trusted.get() {
             return Ok(*is_trusted);
         }
+        // First, because trust is in the store, which most calls need not open.
         let is_trusted = !self.asks_for_trust(&file.document) || self.is_trusted(&file.document)?;
         Ok(*file.is_trusted.get_or_init(|| is_trusted))
     }
@@ -292,6 +297,7 @@ impl State {
         }
         let overrides = SettingSource::Values(self.call().overrides().to_values());
         let files = self.settings_files().unwrap_or_default();
+        // Untrusted: trust is in the store that is about to be opened. A lock timeout needs none.
         let sources = [overrides].into_iter().chain(files.iter().map(|file| file.source(false)));
         readable_lock_timeout(&Stack::new(self.app(), sources.collect()))
     }
@@ -321,6 +327,7 @@ impl State {
 
     /// The project that a file belongs to, if it is in the state directory of one, here or elsewhere.
     pub(crate) fn project_of(&self, path: &Path) -> Option<Project> {
+        // The user's configuration directory may be named like a project's, and is trusted.
         let is_own = || self.dirs().config().is_ok_and(|config| path.starts_with(config));
         match self.source() {
             ConfigSource::Usual if !is_own() => Project::containing(self.app(), self.world(), path),

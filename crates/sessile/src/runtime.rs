@@ -36,6 +36,7 @@ impl fmt::Display for RuntimeProblem {
 
 /// Fails unless a directory is this user's own, with mode 0700.
 pub(crate) fn require_private(path: &Path, uid: u32) -> Result<(), RuntimeProblem> {
+    // A link could be changed to another directory after the check.
     let reason = match path.symlink_metadata() {
         Err(_) => "does not exist",
         Ok(found) if !found.is_dir() => "is not a directory",
@@ -51,6 +52,7 @@ pub(crate) fn require_private_place(path: &Path, uid: u32) -> Result<(), Runtime
     if path.symlink_metadata().is_ok() {
         require_private(path, uid)?;
     }
+    // The directory itself may be made by this call, so the first one that exists decides.
     let Some(above) = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok()) else {
         return Ok(());
     };

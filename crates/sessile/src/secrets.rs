@@ -9,7 +9,9 @@ pub(crate) const USE_THE_VAULT: &str = "store it in the vault: {name} auth set N
 /// Whether a URL in a text carries a password.
 pub fn has_url_password(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
+        // A space ends a URL in running text.
         let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        // The last `@` ends the login: a password may hold one that is not encoded.
         let login = authority.rsplit_once('@').map(|(login, _)| login);
         login.and_then(|login| login.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
     })
@@ -40,6 +42,7 @@ pub fn looks_secret(name: &str) -> bool {
     const ENDS: &[&str] = &["_KEY", "_PAT", "_PWD", "_AUTH"];
     /// Words that end like a password and are none.
     const NOT_PASSWORDS: &[&str] = &["ASKPASS", "BYPASS", "COMPASS"];
+    // Flags and settings use dashes where variables use underscores.
     let name = name.to_ascii_uppercase().replace('-', "_");
     WORDS.iter().any(|word| name.contains(word))
         || name == "AUTH"
@@ -92,6 +95,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
     let is_method = || value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     ABOUT.iter().any(|end| name.ends_with(end))
         || name.ends_with("_AUTH") && is_method()
+        // Numbers of tokens are settings of language models, not secrets.
         || ["TOKENS", "TOKENIZER"].iter().any(|word| name.contains(word))
         || ["CREDENTIALS", "_AUTH", "_PWD"].iter().any(|end| name.ends_with(end)) && is_path
         || FLAGS.contains(&value.to_ascii_lowercase().as_str())

@@ -32,6 +32,7 @@ impl Site {
             AddressError::Host => invalid_host(),
             AddressError::Port => invalid("a URL with a valid port"),
         })?;
+        // Narrower than RFC 3986: delimiters in a host are read in different ways by parsers.
         let is_name = |host: &str| {
             let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
             !host.starts_with('.') && !host.contains("..") && host.chars().all(is_allowed)
@@ -55,8 +56,10 @@ impl Site {
 pub fn agent_url(url: &str) -> Result<String, Error> {
     let site = Site::of_url(url)?;
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    // Queries and fragments do not identify an agent.
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let path = rest.find('/').map_or("", |at| &rest[at..]).trim_end_matches('/');
+    // Servers and clients resolve dots differently, so that two URLs could compare as different agents.
     if path.split('/').any(|part| part == ".." || part == ".") {
         return Err(UsageError::InvalidValue {
             place: "URL".into(),

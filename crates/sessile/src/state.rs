@@ -150,6 +150,7 @@ impl State {
     pub(crate) fn store(&self) -> Result<Option<&Store>> {
         if self.handles.store.get().is_none() {
             let store = match (self.source(), self.dirs().store()) {
+                // Without a home there is no state, which is not an error for a call that needs none.
                 (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
                 (_, Err(error)) => return Err(error),
                 // Readers wait only for a migration or a recovery.
@@ -181,9 +182,11 @@ impl State {
         }
         self.dirs().state_for_writing()?;
         let path = self.dirs().store()?;
+        // Before the attempt: damage that it finds is then recovered, although it failed.
         self.handles.has_opened_for_writing.set(true);
         let store = match Store::open_for_writing(&path, locker) {
             Err(Error::Store(StoreError::Corrupt { .. })) => {
+                // Only on the way to a write: a reader may be a backup or a prompt, and moves nothing.
                 self.recover_store(locker)?;
                 Store::open_for_writing(&path, locker)
             }
@@ -232,6 +235,7 @@ impl State {
     pub fn warn(&self, message: impl Into<String>, hint: Option<String>) {
         let warning = Warning { message: message.into(), hint };
         let mut warnings = self.warnings.borrow_mut();
+        // The same file can be read for several reasons in one call.
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }

@@ -82,6 +82,7 @@ impl CredentialStatus {
         let about = match selected.about(state) {
             Ok(about) => about,
             Err(error) => {
+                // `status` has to work above all where something is broken.
                 state.warn(error.to_string(), error.hint(state.app()));
                 None
             }

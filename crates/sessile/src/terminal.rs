@@ -58,9 +58,11 @@ impl Terminal {
     }
 
     fn of(fd: BorrowedFd<'_>) -> Option<Self> {
+        // Fails unless the terminal controls this process, which is what has to be known.
         let leader: Pid = rustix::termios::tcgetsid(fd).ok()?;
         let device = device(fd)?;
         Some(Terminal {
+            // `ttyname` returns `/dev/tty` for a descriptor of it, which is another terminal in each process.
             device: if device == Path::new(CONTROLLING) { controlling().unwrap_or(device) } else { device },
             leader: ProcessId::of(leader.as_raw_nonzero().get())?,
         })
@@ -74,6 +76,7 @@ impl Terminal {
 
     /// Whether the terminal that a key was made for is still there.
     pub fn key_is_alive(key: &str) -> bool {
+        // From the end: a device's path could hold the separator.
         let mut parts = key.rsplitn(4, '|');
         let (Some(boot), Some(started), Some(pid)) = (parts.next(), parts.next(), parts.next()) else {
             return false;
@@ -104,6 +107,7 @@ fn controlling() -> Option<PathBuf> {
     let stat = crate::process::read_kernel_file("/proc/self/stat")?;
     // The program's name may hold spaces, so fields count from the bracket behind it.
     let number: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(4)?.parse().ok()?;
+    // The layout of `tty_nr` in proc(5): the minor number is split around the major one.
     let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
     match major {
         PTS..=143 => Some(PathBuf::from(format!("/dev/pts/{}", (major - PTS) * 256 + minor))),

@@ -28,9 +28,11 @@ pub(crate) fn maybe_path_in_json<S: serde::Serializer>(
 
 /// Whether a character could move the cursor, break the line, change colours, or hide or reorder what is seen.
 fn is_hostile(c: char) -> bool {
+    // Most text is ASCII, and this runs for every character that is printed.
     if c.is_ascii() {
         return c.is_ascii_control();
     }
+    // Soft hyphens, zero-width characters, direction marks and overrides, tags, and line separators.
     c.is_control()
         || matches!(
             c,
@@ -58,6 +60,7 @@ pub fn shown_lines(text: &str) -> String {
 
 /// The text in double quotes. Quotes and backslashes in it are escaped, so that it cannot end early.
 pub fn quoted(text: impl AsRef<str>) -> String {
+    // Before the quotes, or their escapes would be escaped again.
     format!("\"{}\"", shown(text.as_ref().replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
@@ -74,6 +77,7 @@ pub fn json_safe(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_hostile(c) && c != '\n' {
+            // JSON escapes characters beyond the first plane as surrogate pairs (RFC 8259, 7).
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
@@ -95,6 +99,7 @@ pub fn shell_quoted(text: &str) -> String {
 
 /// The first part of a long text, for error messages.
 pub fn shortened(text: &str, limit: usize) -> String {
+    // By characters: a cut within one would panic.
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -32,13 +32,16 @@ impl VaultKey {
 
     /// The key of such a text.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
+        // Key files may have been edited or copied with a line break.
         let bytes = Zeroizing::new(unhex(text.trim_end_matches(['\r', '\n']))?);
         Some(VaultKey::of_bytes(<[u8; 32]>::try_from(bytes.as_slice()).ok()?))
     }
 
     /// Id that identifies the key without revealing it.
     pub(crate) fn id(&self) -> String {
+        // A prefix of its own: the id must not be usable as another digest of the key.
         let digest = Sha256::new().chain_update(b"sessile vault key id\0").chain_update(*self.0).finalize();
+        // 64 bits tell keys apart and reveal nothing that helps to guess 256 bits.
         hex(&digest[..8])
     }
 }

@@ -54,6 +54,7 @@ impl World {
     pub fn from_process() -> Self {
         World {
             variables: std::env::vars_os().collect(),
+            // The directory may have been removed, which most commands do not mind.
             cwd: std::env::current_dir().ok(),
             home: OnceCell::new(),
             streams: Streams {
@@ -113,6 +114,7 @@ impl World {
 
     /// A variable; one that is set to nothing counts as not set.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        // As XDG and most tools treat an empty variable.
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
@@ -132,6 +134,7 @@ impl World {
         prefix: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
         self.variables
+            // Sorted, so that a look-up does not visit every variable.
             .range(OsString::from(prefix)..)
             .map_while(move |(name, value)| {
                 name.to_str().filter(|name| name.starts_with(prefix)).map(|name| (name, value.as_os_str()))
@@ -147,6 +150,7 @@ impl World {
     /// The home directory: `HOME`, else what the password database says.
     pub fn home(&self) -> Option<&Path> {
         self.home
+            // The password database can be a network service, so it is asked only without `HOME`.
             .get_or_init(|| self.path_variable("HOME").map(Path::to_owned).or_else(|| self.account_home()))
             .as_deref()
     }
@@ -233,6 +237,7 @@ impl World {
 }
 
 #[cfg(target_os = "linux")]
+// Unlike the monotonic clock it goes on while the machine sleeps.
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;

@@ -62,6 +62,7 @@ impl AgentCard {
             interfaces: AgentInterface::all(&raw),
             streaming: flag(&capabilities, "streaming"),
             push: flag(&capabilities, "pushNotifications"),
+            // Version 0.3 has the flag at the top of the card, version 1.0 among the capabilities.
             extended: flag(&capabilities, "extendedAgentCard")
                 || flag(&raw, "supportsAuthenticatedExtendedCard"),
             schemes: SecurityScheme::all(&raw),

@@ -77,6 +77,7 @@ impl RpcError {
         let details = error.get("data").or_else(|| error.get("details"));
         let details = details.and_then(Value::as_array).into_iter().flatten();
         let reason = details.into_iter().find_map(|detail| string(detail, &["reason"]));
+        // The name first: over HTTP+JSON the code is only an HTTP status.
         let by_name = KINDS.iter().find(|(_, name, _)| Some(*name) == reason.as_deref());
         let by_code = || KINDS.iter().find(|(number, ..)| Some(*number) == code);
         let kind = by_name.or_else(by_code).map_or(RpcErrorKind::Other, |(.., kind)| *kind);
@@ -101,6 +102,7 @@ impl RpcError {
     /// Error of version 0.3 over HTTP+JSON: an HTTP status and a message.
     pub fn of_status(status: u16, message: String) -> Self {
         let kind = match status {
+            // Version 0.3 over HTTP+JSON has no codes, so the words of the message are all there is.
             404 if message.to_ascii_lowercase().contains("task") => RpcErrorKind::TaskNotFound,
             404 if message.to_ascii_lowercase().contains("card") => RpcErrorKind::NoExtendedCard,
             409 => RpcErrorKind::TaskNotCancelable,
@@ -122,6 +124,7 @@ impl RpcError {
             Some(error) if error.is_object() => RpcError::read(error),
             _ => RpcError::of_status(status, string(body, &["message"])?),
         };
+        // An unknown code may still have a telling HTTP status.
         if error.kind == RpcErrorKind::Other {
             error.kind = RpcError::of_status(status, error.message.clone()).kind;
         }

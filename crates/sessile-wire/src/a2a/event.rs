@@ -25,6 +25,7 @@ impl AgentEvent {
     pub fn read(mut raw: Value, dialect: Dialect) -> Option<Self> {
         let kinds = ["task", "message", "status-update", "artifact-update"];
         let declared = raw.get("kind").and_then(Value::as_str);
+        // The declared kind first: it is unambiguous.
         if let Some(kind) = kinds.into_iter().find(|kind| Some(*kind) == declared) {
             return AgentEvent::of_kind(kind, raw, dialect);
         }
@@ -44,6 +45,7 @@ impl AgentEvent {
         }
         let has = |key: &str| raw.get(key).is_some();
         let kind = match () {
+            // Before the others: a task also has `status`, and may have `artifacts`.
             () if has("id") && has("status") => "task",
             () if has("messageId") => "message",
             () if has("taskId") && has("status") => "status-update",
@@ -114,6 +116,7 @@ impl AgentEvent {
     /// Whether no further event is expected.
     pub fn is_final(&self) -> bool {
         match self {
+            // A task that waits for the user sends nothing more until then.
             AgentEvent::Task(task) => task.state.is_terminal() || task.state.waits(),
             AgentEvent::Message(_) => true,
             AgentEvent::Status(status) => status.is_final,

@@ -64,6 +64,7 @@ impl AgentInterface {
             }
         };
         for entry in list(card, "supportedInterfaces") {
+            // An entry without both cannot be called, and the others still can.
             let (Some(url), Some(binding)) = (string(entry, &["url"]), string(entry, &["protocolBinding"]))
             else {
                 continue;
@@ -72,13 +73,16 @@ impl AgentInterface {
             add(AgentInterface {
                 binding: ProtocolBinding::parse(&binding),
                 url,
+                // The list of interfaces is a field of version 1.0.
                 version: ProtocolVersion::parse(version.as_deref().unwrap_or("1.0")),
                 tenant: non_empty(entry, "tenant"),
             });
         }
         let version = string(card, &["protocolVersion"]);
+        // Older cards name no version.
         let version = ProtocolVersion::parse(version.as_deref().unwrap_or("0.3"));
         let mut old = |url: String, binding: Option<String>| {
+            // The default transport of version 0.3.
             let binding = ProtocolBinding::parse(binding.as_deref().unwrap_or("JSONRPC"));
             add(AgentInterface { binding, url, version: version.clone(), tenant: None });
         };
@@ -107,6 +111,7 @@ impl ProtocolBinding {
 
 impl ProtocolVersion {
     fn parse(word: &str) -> Self {
+        // Only the major version decides on the dialect.
         match word.trim().trim_start_matches('v').split('.').next() {
             Some("1") => ProtocolVersion::V1,
             Some("0") => ProtocolVersion::V03,

@@ -42,6 +42,7 @@ impl OutgoingMessage {
         message.insert("messageId".to_owned(), self.message_id.as_str().into());
         insert_some(&mut message, "contextId", self.context_id.as_deref());
         insert_some(&mut message, "taskId", self.task_id.as_deref());
+        // The enum's JSON name of protocol buffers, which version 0.3 over JSON-RPC does not use.
         let role = if dialect == Dialect::V03JsonRpc { "user" } else { "ROLE_USER" };
         message.insert("role".to_owned(), role.into());
         let parts: Vec<_> = self.parts.iter().map(|part| part.to_json(dialect)).collect();
@@ -57,6 +58,7 @@ impl OutgoingMessage {
         }
         insert_some(&mut options, "historyLength", self.history_length);
         match dialect {
+            // Version 1.0 turned the meaning of the flag around.
             Dialect::V1 => options.insert("returnImmediately".to_owned(), (!self.is_blocking).into()),
             _ => options.insert("blocking".to_owned(), self.is_blocking.into()),
         };
@@ -70,6 +72,7 @@ impl OutgoingMessage {
         }
 
         let mut params = Map::new();
+        // The field name of the protocol buffers that this dialect is generated from.
         let key = if dialect == Dialect::V03Rest { "request" } else { "message" };
         params.insert(key.to_owned(), message.into());
         params.insert("configuration".to_owned(), options.into());

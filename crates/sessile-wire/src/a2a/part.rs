@@ -53,6 +53,7 @@ impl Part {
             (Part::Data(data), Dialect::V03Rest) => json!({ "data": { "data": object(data) } }),
             (Part::File { bytes, name, mime }, dialect) => {
                 let mut encoded = BASE64.encode(bytes);
+                // The official SDK of this dialect encodes files twice, and reads nothing else.
                 if dialect == Dialect::V03Rest {
                     encoded = BASE64.encode(encoded);
                 }
@@ -66,6 +67,7 @@ impl Part {
 
     pub(super) fn from_json(raw: &Value, dialect: Dialect) -> Self {
         let other = || Part::Other(raw.clone());
+        // By the fields, not by `kind`, which only one of the dialects has.
         if let Some(text) = string(raw, &["text"]) {
             return Part::Text(text);
         }
@@ -73,6 +75,7 @@ impl Part {
             let inner = if dialect == Dialect::V03Rest { data.get("data") } else { None };
             return Part::Data(inner.unwrap_or(data).clone());
         }
+        // Version 1.0 has the fields of a file in the part itself.
         let file = raw.get("file").unwrap_or(raw);
         let (name, mime) = (string(file, &["filename", "name"]), string(file, &["mediaType", "mimeType"]));
         if let Some(url) = string(file, &["url", "uri", "fileWithUri"]) {
@@ -84,6 +87,7 @@ impl Part {
                 Part::File { bytes: decoded_again(bytes), name, mime }
             }
             Ok(bytes) => Part::File { bytes, name, mime },
+            // Content that cannot be decoded is kept as it was sent, and not lost.
             Err(_) => other(),
         }
     }

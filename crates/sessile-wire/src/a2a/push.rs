@@ -32,6 +32,7 @@ impl PushConfig {
         if let Some(scheme) = &self.scheme {
             let mut how = match dialect {
                 Dialect::V1 => json!({ "scheme": scheme }),
+                // Version 0.3 has a list of schemes.
                 _ => json!({ "schemes": [scheme] }),
             };
             if let (Some(how), Some(secret)) = (how.as_object_mut(), &self.credentials) {
@@ -59,6 +60,7 @@ pub struct PushRegistration {
 impl PushRegistration {
     /// Parses a registration. Returns `None` if it has no URL.
     pub fn read(raw: Value) -> Option<Self> {
+        // Version 0.3 wraps the configuration, version 1.0 does not.
         let inner = raw.get("pushNotificationConfig").unwrap_or(&raw);
         let url = string(inner, &["url"])?;
         let id = non_empty(inner, "id");

@@ -247,6 +247,7 @@ impl AgentRequest<'_> {
             }
             AgentRequest::Tasks(_) => {
                 for (key, value) in self.params(dialect) {
+                    // Strings without their JSON quotes.
                     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                     query.push((key, value));
                 }
@@ -271,8 +272,10 @@ impl AgentRequest<'_> {
         let prefix = match &interface.tenant {
             Some(tenant) if is_one => format!("/{}", segment(tenant)?),
             _ if is_one => String::new(),
+            // Version 0.3 has the prefix in its paths, version 1.0 in the URL of the interface.
             _ => "/v1".to_owned(),
         };
+        // Cards write the URL with and without a slash at its end.
         let mut url = format!("{}{prefix}{path}", interface.url.trim_end_matches('/'));
         if !query.is_empty() {
             let pairs: Vec<_> = query.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -297,6 +300,7 @@ impl TaskFilter {
 
 /// Registration in version 0.3, whose names are paths.
 fn old_push(task: &str, config: &PushConfig, dialect: Dialect) -> Map<String, Value> {
+    // Version 0.3 requires an id here.
     let id = config.id.as_deref().unwrap_or(task);
     let name = format!("tasks/{task}/pushNotificationConfigs/{id}");
     let inner = json!({ "name": name, "pushNotificationConfig": config.to_json(dialect) });

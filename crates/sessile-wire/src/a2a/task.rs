@@ -76,6 +76,7 @@ pub struct ArtifactUpdate {
 impl AgentTask {
     /// Parses a task. Returns `None` if it has no id.
     pub fn read(raw: Value, dialect: Dialect) -> Option<Self> {
+        // Without an id a task can be neither asked for nor canceled.
         let id = non_empty(&raw, "id")?;
         let state = state(&raw);
         Some(AgentTask { id, context_id: non_empty(&raw, "contextId"), state, dialect, raw })
@@ -126,6 +127,7 @@ impl AgentMessage {
 
     /// Parts of the content.
     pub fn parts(&self) -> Vec<Part> {
+        // `content` is the name in version 0.3 over HTTP+JSON.
         let key = if self.raw.get("parts").is_some() { "parts" } else { "content" };
         list(&self.raw, key).iter().map(|part| Part::from_json(part, self.dialect)).collect()
     }
@@ -139,6 +141,7 @@ impl AgentMessage {
 impl StatusUpdate {
     pub(super) fn read(raw: Value, dialect: Dialect) -> Self {
         let state = state(&raw);
+        // Agents that leave the field out mean the state.
         let declared = raw.get("final").and_then(Value::as_bool);
         StatusUpdate {
             task_id: non_empty(&raw, "taskId"),

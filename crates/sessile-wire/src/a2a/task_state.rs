@@ -58,7 +58,9 @@ impl TaskState {
 
     /// State by its name in any version of the protocol. Other names are [`TaskState::Unknown`].
     pub fn of(word: &str) -> Self {
+        // Version 1.0 spells states as enum values of protocol buffers.
         let word = word.trim_start_matches("TASK_STATE_").to_ascii_lowercase().replace('_', "-");
+        // Agents use both spellings.
         let word = if word == "cancelled" { "canceled" } else { word.as_str() };
         TaskState::ALL.into_iter().find(|state| state.as_str() == word).unwrap_or(TaskState::Unknown)
     }
@@ -66,6 +68,7 @@ impl TaskState {
     /// Name of the state, as version 1.0 spells it.
     pub(super) fn to_v1(self) -> String {
         match self {
+            // The enum of version 1.0 has no value for an unknown state.
             TaskState::Unknown => "TASK_STATE_UNSPECIFIED".to_owned(),
             state => format!("TASK_STATE_{}", state.as_str().to_ascii_uppercase().replace('-', "_")),
         }

@@ -272,6 +272,7 @@ impl<'a> Contexts<'a> {
     /// Context of a name, if it exists. The user's own wins over the project's.
     pub fn find(&self, name: &ContextName) -> Result<Option<Context>> {
         if let ConfigSource::File(_) = self.state.source() {
+            // With `--config` neither the user's nor a project's contexts count.
             return self.find_inline(name);
         }
         let project = self.state.project().map(|project| file_in(&project.contexts(), name));

@@ -227,6 +227,7 @@ impl Contexts<'_> {
             // The old file may be one that this call repairs.
             let before = old.as_deref().and_then(|old| read(old).ok()).map(|context| context.tools);
             self.check_bindings(&read(&new)?, &before.unwrap_or_default())?;
+            // No operation for a change that changes nothing: undo would then do nothing either.
             if old.as_deref() == Some(new.as_str()) {
                 return Ok(());
             }

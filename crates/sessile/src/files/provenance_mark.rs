@@ -68,6 +68,7 @@ fn entry(path: &Path) -> Result<Option<Metadata>> {
     // Whoever uses the path reports what is in its way.
     let Ok(found) = path.symlink_metadata() else { return Ok(None) };
     if found.is_symlink() {
+        // A checkout can carry a link, and its target may be a marked directory.
         return Err(FileError::LinkedState(path.to_owned()).into());
     }
     super::check_private(path, &found)?;

@@ -272,6 +272,7 @@ fn without_secrets(effect: &Effect) -> Effect {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
         Effect::Setting { key, .. } | Effect::Entry { entry: EntryKind::Setting, key, .. }
+            // The setting `credential` holds the name of a credential, not its secret.
             if is_credential_name(key) =>
         {
             false
