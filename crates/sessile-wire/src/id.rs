@@ -36,6 +36,7 @@ fn format_uuid(mut bytes: [u8; 16]) -> String {
 
 /// Whether a text has the form of a UUID in lower case.
 pub fn is_uuid(text: &str) -> bool {
+    // One spelling only: ids are compared as text, and name the directories of rooms.
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',

@@ -8,6 +8,7 @@ use percent_encoding::{
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Bytes that are encoded in a path whose slashes stay.
+// The characters that end a path or begin an escape in the URI of a database.
 const PATH: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
 /// Bytes that are encoded in a form. The space stays here, for it becomes a plus sign.

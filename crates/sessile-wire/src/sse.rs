@@ -66,6 +66,7 @@ impl SseReader {
 
     fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
         let line = std::mem::take(&mut self.line);
+        // The standard decodes with replacement characters, so an invalid byte does not end a stream.
         let mut line = String::from_utf8_lossy(&line);
         // The standard lets a stream begin with one byte order mark.
         if self.lines == 0
@@ -103,6 +104,7 @@ impl SseReader {
     }
 
     fn end_event(&mut self, events: &mut Vec<SseEvent>) {
+        // Reset also without data: the standard clears both buffers at every blank line.
         let kind = std::mem::take(&mut self.kind);
         // The standard dispatches no event without data, such as one that only sets an id.
         if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {

@@ -74,6 +74,7 @@ impl RpcError {
     /// Parses the `error` object of a response, of JSON-RPC or of HTTP+JSON in version 1.0.
     pub fn read(error: &Value) -> Self {
         let code = error.get("code").and_then(Value::as_i64);
+        // JSON-RPC has the details in `data`, HTTP+JSON in `details`.
         let details = error.get("data").or_else(|| error.get("details"));
         let details = details.and_then(Value::as_array).into_iter().flatten();
         let reason = details.into_iter().find_map(|detail| string(detail, &["reason"]));

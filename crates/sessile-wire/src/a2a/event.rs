@@ -30,6 +30,7 @@ impl AgentEvent {
             return AgentEvent::of_kind(kind, raw, dialect);
         }
         let object = raw.as_object_mut()?;
+        // `msg` is the name of a message in version 0.3 over HTTP+JSON.
         let fields = ["task", "message", "msg", "statusUpdate", "artifactUpdate"];
         // A `message` that is a string belongs to an error, not to an event.
         let wrapped = |field: &&str| object.get(*field).is_some_and(Value::is_object);

@@ -77,6 +77,7 @@ impl Part {
         }
         // Version 1.0 has the fields of a file in the part itself.
         let file = raw.get("file").unwrap_or(raw);
+        // The names of version 1.0, then those of version 0.3.
         let (name, mime) = (string(file, &["filename", "name"]), string(file, &["mediaType", "mimeType"]));
         if let Some(url) = string(file, &["url", "uri", "fileWithUri"]) {
             return Part::Link { url, name, mime };

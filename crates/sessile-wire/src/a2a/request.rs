@@ -163,6 +163,7 @@ impl AgentRequest<'_> {
             AgentRequest::Stream(_) => ("SendStreamingMessage", "message/stream"),
             AgentRequest::Subscribe(_) => ("SubscribeToTask", "tasks/resubscribe"),
             AgentRequest::Task { .. } => ("GetTask", "tasks/get"),
+            // Version 0.3 has no list of tasks over JSON-RPC.
             AgentRequest::Tasks(_) => ("ListTasks", ""),
             AgentRequest::Cancel(_) => ("CancelTask", "tasks/cancel"),
             AgentRequest::PushSet { .. } => {

@@ -92,12 +92,14 @@ impl SecuritySchemeKind {
 
     fn of(kind: &str, raw: &Value) -> Self {
         match kind {
+            // The field is `location` in version 1.0 and `in` in version 0.3.
             "apiKey" => match (string(raw, &["location", "in"]), string(raw, &["name"])) {
                 (Some(place), Some(name)) => {
                     SecuritySchemeKind::ApiKey { place: place.to_ascii_lowercase(), name }
                 }
                 _ => SecuritySchemeKind::Other,
             },
+            // Names of schemes are case-insensitive (RFC 9110, 11.1).
             "http" => match string(raw, &["scheme"]).unwrap_or_default().to_ascii_lowercase().as_str() {
                 "bearer" => SecuritySchemeKind::Bearer,
                 "basic" => SecuritySchemeKind::Basic,

@@ -47,6 +47,7 @@ pub struct ServiceLock {
     /// Name of the lock.
     pub name: String,
     /// Mode in which it is held.
+    // A service of an earlier version has exclusive locks only, and sends no mode.
     #[serde(default)]
     pub mode: LockMode,
     /// Lease on the lock.
@@ -63,6 +64,7 @@ pub struct HeldLock {
     /// Number of waiters.
     pub waiting: i64,
     /// Leases of all holders, in the order of the queue.
+    // A service of an earlier version has one holder, in the fields above.
     #[serde(default)]
     pub holders: Vec<LeaseTicket>,
 }

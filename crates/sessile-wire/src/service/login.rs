@@ -55,18 +55,21 @@ pub struct CollectLoginResponse {
 
 impl fmt::Debug for BeginLoginResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the device code: whoever has it collects the token.
         f.debug_struct("BeginLoginResponse").field("user_code", &self.user_code).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for CollectLoginRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The device code is all that it has, and is a secret.
         f.debug_struct("CollectLoginRequest").finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for CollectLoginResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the token, which `{:?}` would otherwise put into a log.
         f.debug_struct("CollectLoginResponse").field("user", &self.user).finish_non_exhaustive()
     }
 }

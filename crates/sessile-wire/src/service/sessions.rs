@@ -63,6 +63,7 @@ cursor_page! {
 
 /// A session to create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+// A misspelt field is an error: its default would otherwise be used in silence.
 #[serde(deny_unknown_fields)]
 pub struct CreateSessionRequest {
     /// Name of the session, unique among the user's live sessions.
