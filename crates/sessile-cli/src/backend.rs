@@ -244,6 +244,7 @@ impl<'a> StateBackend<'a> {
     pub(crate) fn break_lock(&self, name: &LockName, token: i64, holder: &LockHolder) -> Outcome {
         match self {
             StateBackend::Local(local) => local.break_lock(name, token, holder),
+            // A service lets every client of the user release a lock by its token.
             StateBackend::Remote(remote) => remote.server.release_lock(name, token),
         }
     }

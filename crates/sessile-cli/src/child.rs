@@ -166,6 +166,7 @@ fn attend<T: Send>(
             Failure::from(CommandError::ThreadRefused { purpose: "to watch the lock", source }).into_own()
         });
         let waited = match (&forwarder, &timer) {
+            // Blocks without polling, as long as the threads do the rest.
             (Ok(_), None | Some(Ok(_))) => wait(pid).map(|status| (status, false)),
             (forwarder, timer) => {
                 let unwatched = || signals.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,6 +25,7 @@ impl EditorFile {
                 UsageError::TerminalRequired { what: "editing".into(), instead: instead.to_owned() }.into()
             );
         }
+        // Created with mode 0600: settings may be confidential.
         let mut file = tempfile::Builder::new()
             .prefix("sessile-edit-")
             .suffix(suffix)

@@ -13,6 +13,7 @@ pub fn app() -> App {
 
 const SETTINGS: &[Definition] = &[
     Definition::new("server", SettingKind::Url, "The URL of the session service to work against.")
+        // A cloned repository could otherwise have messages and values sent to a service of its own.
         .needing_trust(),
     Definition::new(
         "lock-ttl",

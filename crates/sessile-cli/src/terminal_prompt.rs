@@ -82,6 +82,7 @@ fn line(prompt: &str) -> Option<String> {
     let mut answer = String::new();
     match io::stdin().lock().read_line(&mut answer) {
         Ok(0) | Err(_) => {
+            // Ctrl-D leaves the cursor behind the prompt.
             let _ = err.write_all(b"\n");
             None
         }

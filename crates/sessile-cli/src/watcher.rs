@@ -85,12 +85,14 @@ impl LifeLimit {
 
 fn spawn(program: impl Into<OsString>, mode: Option<&str>, args: &[String]) -> Option<Child> {
     let mut command = Command::new(program.into());
+    // The caller's variables may hold secrets, and its directory must not stay in use.
     command.arg0(PROGRAM).args(mode).args(args).env_clear().current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
 /// Waits until a watcher has detached itself.
 pub(crate) fn detach(watcher: Option<Child>) {
+    // Reaped here, because the command takes this process's place and would have a zombie for a child.
     let _ = watcher.map(|mut child| child.wait());
 }
 

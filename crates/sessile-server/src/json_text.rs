@@ -68,6 +68,7 @@ impl PartialEq<Value> for JsonText {
 
 /// Valid JSON without white space between tokens.
 fn minified(text: &str) -> String {
+    // By hand, because a parser would rewrite numbers and escapes.
     let (mut quoted, mut escaped) = (false, false);
     let is_kept = |c: &char| {
         match c {

@@ -25,6 +25,7 @@ impl Call {
         let mut command = Command::new(program);
         command
             .args(args)
+            // Nothing of the developer's environment may decide a test.
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", home)
@@ -134,6 +135,7 @@ impl Call {
         let pid = child.id().to_string();
         std::thread::spawn(move || {
             if watch.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // By its id, because the child itself belongs to the wait below.
                 let _ = Command::new("kill").args(["-9", &pid]).status();
             }
         });

@@ -34,6 +34,7 @@ pub fn campaign(name: &str, target: fn(&[u8])) {
         for _ in 0..=random.below(4) {
             let other = &random.of(&corpus).1;
             mutate(&mut bytes, other, &mut random);
+            // Repetition could otherwise multiply the input in each step.
             bytes.truncate(LARGEST);
         }
         attempt(name, &format!("{file}, mutation {round}"), &bytes, target);
@@ -161,6 +162,7 @@ impl Random {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
+        // The high bits, because the low ones of this generator are weaker.
         let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
         usize::try_from(number).unwrap_or_default() % limit.max(1)
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// A clock that never shows the same twice.
 pub fn tick() -> i64 {
     static CLOCK: AtomicI64 = AtomicI64::new(0);
+    // All threads must agree on the order of ticks and of what they observe.
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 

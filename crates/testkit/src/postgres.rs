@@ -114,6 +114,7 @@ impl Postgres {
             .arg("--pgdata")
             .arg(self.data()));
         self.port = free_port();
+        // Many connections: tests run in parallel, each with pools of its own.
         let mut settings = format!(
             "port = {}\nlisten_addresses = 'localhost'\nunix_socket_directories = '{}'\nmax_connections = 300\n",
             self.port,
@@ -212,6 +213,7 @@ impl Postgres {
         std::fs::write(&file, settings + &own).expect("its settings");
         standby.run();
         standby.look_after();
+        // Only now: without a standby every commit would wait for one.
         self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
         self.sql("postgres", "SELECT pg_reload_conf()");
         let follows = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
@@ -234,6 +236,7 @@ impl Postgres {
     pub fn database(&self) -> Database<'_> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        // Process ids come again, and a test that was killed leaves its database.
         self.sql("postgres", &format!("DROP DATABASE IF EXISTS {name}"));
         self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {ROLE}"));
         Database { server: self, name }

@@ -84,6 +84,7 @@ impl<'a> AgentClient<'a> {
     pub(super) fn ask(&self, request: &AgentRequest<'_>) -> Result<HttpResponse, A2aError> {
         let call = request.call(&self.interface, self.dialect).map_err(A2aError::from)?;
         let is_stream = request.is_stream();
+        // An agent may answer a streaming request without a stream.
         let accept = if is_stream { "text/event-stream, application/json;q=0.9" } else { "application/json" };
         let version = self.interface.version.as_str().to_owned();
         let mut headers = vec![("accept", accept.to_owned()), ("a2a-version", version)];

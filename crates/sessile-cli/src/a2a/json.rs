@@ -6,6 +6,7 @@ use super::error::A2aError;
 
 /// Parses JSON, unless it has more values than this: `[0,0,...` takes two bytes for each, and many more in memory.
 pub(super) fn parse(said: &[u8], largest: usize) -> Result<Value, A2aError> {
+    // Counted before it is parsed: the limit is one of memory, which the parser would have used by then.
     if count_values(said) > largest {
         return Err(A2aError::Malformed("the agent's answer has too many values in it".to_owned()));
     }

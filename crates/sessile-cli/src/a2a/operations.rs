@@ -72,6 +72,7 @@ impl AgentClient<'_> {
         };
         let tasks = tasks.iter().map(|task| self.as_task(task.clone())).collect::<Result<_, _>>()?;
         let next_page_token =
+            // The JSON of protocol buffers has an empty text for none.
             raw.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
         let next_page_token = next_page_token.map(str::to_owned);
         Ok(TaskPage { tasks, next_page_token })

@@ -49,6 +49,7 @@ impl Transport<'_> {
             }
             let refuse = |reason| A2aError::Redirected { url: request.address.to_string(), reason };
             let there = coming.header("location").ok_or_else(|| refuse("it does not say where to"))?;
+            // Parsed as every address is: a redirect to plain http on another machine is refused here.
             let there = request.address.join(&there)?;
             let keeps_method = matches!(coming.status, 307 | 308);
             // Clients turn a POST into a GET at 301, 302 and 303, and the message would be gone.

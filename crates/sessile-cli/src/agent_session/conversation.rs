@@ -172,6 +172,7 @@ impl<'a> ConversationLog<'a> {
         let is_meant = self.conversation.as_ref().is_some_and(|one| one.task_id.as_deref() == Some(task));
         if is_meant {
             let heard =
+                // `Unknown` counts as ended, without a claim about how the task has ended.
                 ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
             self.remember(&heard)?;
         }

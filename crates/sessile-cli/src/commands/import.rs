@@ -153,6 +153,7 @@ fn found(cx: &Cx) -> Result<Scan, Failure> {
 
 /// The contexts that exist and can be read.
 fn existing(state: &State) -> Result<Vec<Context>, Failure> {
+    // One context that cannot be read must not stop the import of others.
     Ok(state.contexts().list()?.into_iter().filter_map(|(_, context)| context.ok()).collect())
 }
 
@@ -183,6 +184,7 @@ fn propose(args: &Args, cx: &Cx) -> Outcome {
             )
         });
     }
+    // For people the sentence below says more than an empty table.
     if args.dry_run && (!cx.out.is_text() || !chosen.is_empty()) {
         return cx.out.list(&chosen, || table(cx, &chosen));
     }

@@ -109,6 +109,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let outcome = if args.dry_run { dry_run(args, cx) } else { execute(args, cx) };
+    // Statuses below 125 are those of the command.
     outcome.map_err(Failure::into_own)
 }
 
@@ -119,6 +120,7 @@ fn execute(args: &Args, cx: &Cx) -> Outcome {
             UsageError::Arguments("--server says where the lock is: it goes with --lock".into()).into()
         );
     }
+    // A session of this machine would be started beside the server's of the same name.
     refuse_namesake(cx)?;
     let request = args.request();
     let run = RunSession::open(&cx.state, &request)?;

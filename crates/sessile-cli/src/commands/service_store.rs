@@ -66,6 +66,7 @@ impl StoreArgs {
         let authority = authority.split('/').next().unwrap_or_default();
         // From the right: a user name or password may hold an `@` that is not escaped.
         let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+        // libpq accepts a password as a parameter too.
         if has_password || store.contains("password=") {
             return Err(UsageError::SecretRefused {
                 place: "--store".into(),

@@ -95,6 +95,7 @@ impl fmt::Display for HttpAddress {
 fn without_query(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or_default();
     let authority = uri.authority().map_or("", |authority| authority.as_str());
+    // From the right: a password may hold an `@`.
     let host = authority.rsplit('@').next().unwrap_or_default();
     text::shown(format_args!("{scheme}://{host}{}", uri.path()))
 }

@@ -78,7 +78,7 @@ fn untrusted(error: &rustls::Error) -> UnreachableReason {
             UnreachableReason::UntrustedIssuer
         }
         Error::InvalidCertificate(CertificateError::Other(other))
-            // rustls wraps this case of webpki, and exposes it by its debug text only.
+            // rustls passes this case of webpki on as an opaque error.
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
             UnreachableReason::AuthorityCertificate

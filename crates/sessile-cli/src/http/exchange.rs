@@ -142,6 +142,7 @@ impl HttpResponse {
     /// Whole body, up to a limit.
     pub(crate) fn read_all(&mut self, largest: usize) -> Result<Vec<u8>, HttpError> {
         let too_large = || HttpError::TooLarge { url: self.address.to_string() };
+        // Refused by its Content-Length, before a byte of it is read.
         let expected = self.length.map(usize::try_from);
         if expected.is_some_and(|length| length.is_ok_and(|length| length > largest) || length.is_err()) {
             return Err(too_large());

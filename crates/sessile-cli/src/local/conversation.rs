@@ -95,6 +95,7 @@ impl LocalBackend<'_> {
             None => Vec::new(),
         };
         let after = match cursor {
+            // An unknown cursor gives an empty page, and not the first one again.
             Some(cursor) => all.iter().position(|one| one.id == cursor).map_or(all.len(), |at| at + 1),
             None => 0,
         };

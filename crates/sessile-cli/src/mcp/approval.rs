@@ -87,6 +87,7 @@ pub(super) async fn ask(
         let time = sessile::duration::parse(&time).unwrap_or_default();
         // The person was asked about the context as it was then.
         approval::check_unchanged(state, &name, &digest)?;
+        // By the library, because the command itself would require a terminal.
         approval::grant_through(state, &name, time, &client).map(|_| ())
     });
     match granted.await {

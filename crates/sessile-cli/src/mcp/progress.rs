@@ -28,6 +28,7 @@ pub(super) async fn tell(
         let mut progress = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
         let line = latest.borrow_and_update().as_deref().map(readable);
         progress.message = Some(line.unwrap_or_else(|| "it goes on".to_owned()));
+        // A client that has gone is noticed by the call itself.
         if context.peer.notify_progress(progress).await.is_err() {
             return std::future::pending().await;
         }

@@ -104,6 +104,7 @@ impl Stdio {
 
     /// Queues a message and returns the id of a request; else the error for an invalid message.
     fn understand(&mut self, message: Value, size: usize) -> Result<Option<RequestId>, Value> {
+        // Kept for the error, which names its request if that much can be read.
         let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
         let message: ClientJsonRpcMessage = serde_json::from_value(message).map_err(|_| {
             error(id.as_ref(), ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0")

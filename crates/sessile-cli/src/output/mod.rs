@@ -78,6 +78,7 @@ impl Output {
             color_err: coloured(streams.stderr),
             quiet,
             verbose,
+            // The progress line is cleared by an escape code, which a dumb terminal would print.
             watched: streams.stderr && !world.is_ci() && !plain,
         }
     }

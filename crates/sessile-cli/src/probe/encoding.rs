@@ -164,6 +164,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
 fn digits(text: &str, digit: fn(u8) -> Option<u8>, shortest: usize, bits: u32) -> Vec<String> {
     let mut runs: Vec<Vec<u8>> = Vec::new();
     let mut run = Vec::new();
+    // The zero is no digit, and ends the last run.
     for byte in text.bytes().chain([0]) {
         match digit(byte) {
             Some(value) => run.push(value),

@@ -95,6 +95,7 @@ fn judge_replies(own: &[&ReplyRecord], all: &mut Judgement) {
         // After the judgement: a reply may lack the word of its own turn.
         answered.insert(reply.turn);
     }
+    // Those of the users before have been settled already.
     for wrong in all.lost.iter_mut().filter(|wrong| wrong.back.is_none()) {
         let later = own.iter().filter(|reply| Some(reply.turn) > wrong.turn);
         let mut words = later.flat_map(|reply| &reply.own);

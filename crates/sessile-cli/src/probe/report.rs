@@ -94,6 +94,7 @@ impl ProbeReport {
     /// Whether less than half of every round was answered, or only one user had an answer.
     fn is_too_little(&self) -> bool {
         let users: BTreeSet<u32> = self.ledger.replies.iter().map(|reply| reply.user).collect();
+        // One user alone has nobody to be mixed up with.
         users.len() < 2 || !self.rounds.iter().any(Round::is_conclusive)
     }
 

@@ -172,6 +172,7 @@ impl Run {
         users.extend(lock(&self.shared.waiting).drain(..).filter(|user| user.turn > 1));
         let at_once = self.most_at_once();
         *lock(&self.shared.waiting) = users.into();
+        // A probe that was stopped early still reads its histories.
         self.shared.is_stopped.store(false, Ordering::SeqCst);
         self.start(at_once, RunState::read)?;
         Ok(self.watch(is_ended, watch))
@@ -249,6 +250,7 @@ impl Run {
         let work = || {
             // What is taken off the list is ended or told; what stays on it had no time.
             while Instant::now() < deadline
+                // In a block, so that the lock is released before the request.
                 && let Some(user) = { lock(&left).pop() }
                 && shared.pace(|| Instant::now() >= deadline)
             {

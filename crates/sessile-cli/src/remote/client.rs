@@ -289,6 +289,7 @@ impl ServiceClient {
             let mut request = ServiceRequest::get(segments);
             request.query = query.to_vec();
             if let Some(cursor) = &cursor {
+                // The caller's cursor is that of the first page.
                 request.query.retain(|(name, _)| *name != "cursor");
                 request = request.with("cursor", cursor);
             }

@@ -41,6 +41,7 @@ impl Remote<'_> {
         while after < session.messages {
             let request = ServiceRequest::get(&["v1", "sessions", &session.id, "messages"])
                 .with("after", &after)
+                // Not beyond the end that was read with the session: messages may be appended meanwhile.
                 .with("limit", &(session.messages - after).min(PAGE));
             let MessagePage::<ServiceMessage> { messages, .. } = self.server.ask(&request, &about)?;
             // The session may have been rewound meanwhile.

@@ -56,6 +56,7 @@ impl ServiceClient {
                     key = request.key();
                 }
                 Err(RemoteError::Refused(ServiceProblem {
+                    // The place has expired: the next request asks for a new one, under a new key.
                     code: Some(Code::LockHeld | Code::LockLost),
                     ..
                 })) => {}

@@ -252,6 +252,7 @@ impl<'a> Remote<'a> {
         query.extend(filter.cursor.map(|id| ("cursor", cursor(id))));
         let about = Subject::default();
         let all = self.server.pages::<SessionPage>(&["v1", "sessions"], &query, usize::MAX, &about)?;
+        // The service knows neither contexts nor ages as filters.
         let matching = all.iter().filter(|session| {
             let age = now.saturating_sub(session.started_ms);
             filter.matches(session.context.as_deref(), &session.labels, age)

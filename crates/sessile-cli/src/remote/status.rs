@@ -30,6 +30,7 @@ impl ServerStatus {
         };
         let url = text(&found.value)?;
         let has_token = match state.credential_availability().has(&url, state.context().ok().flatten()) {
+            // The variable counts only where the vault has no token.
             Some(false) if token_variable(state).is_some() => Some(true),
             has_token => has_token,
         };

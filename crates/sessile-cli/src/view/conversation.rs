@@ -170,6 +170,7 @@ fn line(label: &str, value: &str) -> String {
 }
 
 fn item_lines(item: &ConversationItem, body: &str) -> String {
+    // Indented, so that the text of one message cannot pass for the head of another.
     let body = shown_lines(body).replace('\n', "\n    ");
     format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
 }

@@ -56,6 +56,7 @@ impl From<(HistoryEntry, String)> for OperationView {
             undoes: None,
             undone_by: None,
             undoable: false,
+            // Empty, so that programs read both kinds of operations in one way.
             effects: [],
         })
     }

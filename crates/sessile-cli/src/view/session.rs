@@ -144,6 +144,7 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
             owner,
             labels,
             started_at: rfc3339(session.started_ms),
+            // The clocks of the two machines may differ.
             idle_ms: now_ms.saturating_sub(session.used_ms).max(0),
             idle_limit_ms: session.idle_ms,
             max_ms: session.max_ms,

@@ -156,6 +156,7 @@ pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, ApiProb
 
 /// Refuses JSON that is nested too deeply, before anything is parsed.
 fn check_depth(bytes: &[u8], most: usize) -> Result<(), ApiProblem> {
+    // serde_json has a limit of its own, which cannot be changed.
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for byte in bytes {
         match byte {

@@ -182,6 +182,7 @@ impl QueueState {
         self.sweep();
         let is_mine = |place: &&mut QueuePlace| place.claim == claim && place.ticket.token.is_none();
         let place = self.places.iter_mut().find(is_mine).ok_or(Refusal::PlaceLost { place: None })?;
+        // No heartbeat belongs to it, so every process skips the place.
         NOWHERE.clone_into(&mut place.process);
         place.is_present = false;
         self.changed = Some(place.ticket.place);

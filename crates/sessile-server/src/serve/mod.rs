@@ -150,6 +150,7 @@ where
 fn allow_many_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
+    // Best effort: with fewer descriptors fewer connections are accepted.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
@@ -319,6 +320,7 @@ impl Server {
         // Those who waited give their places back.
         let (holder, mut idle) = busy;
         drop(holder);
+        // The channel is closed when the last task has dropped its sender.
         let _ = tokio::time::timeout(Duration::from_secs(5), idle.recv()).await;
         // Only now: without a heartbeat, other processes treat the places of this one as abandoned.
         drop(heartbeat);

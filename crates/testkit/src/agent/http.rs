@@ -135,6 +135,7 @@ fn converse(
 ) -> std::io::Result<()> {
     let done = (|| {
         stream.set_read_timeout(Some(PATIENCE))?;
+        // Pieces of a stream are to arrive one by one.
         stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream.try_clone()?);
         while let Some(request) = read(&mut reader, &mut stream)? {

@@ -107,6 +107,7 @@ impl ScriptedAgent {
 
 impl Drop for ScriptedAgent {
     fn drop(&mut self) {
+        // Before the listener goes: connections that wait for a task end now.
         self.shared.tasks.end();
     }
 }

@@ -78,6 +78,7 @@ fn fetched(entry: &str) -> PathBuf {
     let tested = std::env::current_exe().expect("the test's own path");
     let entry = format!("test-tools/{entry}");
     tested
+        // A test's program is some levels below the target directory.
         .ancestors()
         .map(|dir| dir.join(&entry))
         .find(|path| path.is_file())

@@ -94,6 +94,7 @@ impl PythonMcpClient {
             (given["command"], given["args"]) = (json!(words[0]), json!(words[1..]));
             (given["env"], given["cwd"]) = (json!(call.variables()), json!(call.directory()));
         }
+        // -I: neither variables nor the working directory change what is imported.
         call.replaced(&fetched("mcp/bin/python"), &["-I", "-B", "-c", include_str!("client.py")])
             // Through standard input, because tokens are among it.
             .stdin(given.to_string())

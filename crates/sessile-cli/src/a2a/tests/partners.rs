@@ -62,6 +62,7 @@ impl Partner {
         assert_eq!(usable.len(), if self == Partner::Sdk(Protocol::V03) { 2 } else { 4 }, "{usable:?}");
         for interface in usable {
             let mut card = card.clone();
+            // The client takes the first one that it can use.
             card.interfaces = vec![interface.clone()];
             let agent = AgentClient::from_card(&http, server.url(), auth, options(), card).unwrap();
             assert_eq!(agent.interface, *interface);

@@ -67,6 +67,7 @@ impl ScriptedServer {
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
+        // The acceptor waits for a connection: this is one.
         drop(TcpStream::connect(self.address));
         let _ = self.acceptor.take().unwrap().join();
     }

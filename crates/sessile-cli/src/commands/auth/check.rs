@@ -36,6 +36,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let renewer = Renewer::new();
+    // A single one fails with its own error and status.
     if args.names.len() > 1 {
         return check_all(args, cx, &renewer);
     }

@@ -111,6 +111,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !args.more.is_empty() {
         return Err(refused("auth login").into());
     }
+    // A token that was pasted as the name would be repeated in errors and lists.
     if args.name.as_deref().is_some_and(is_service_token) {
         return Err(typed_token(args.server.as_deref()));
     }
@@ -306,6 +307,7 @@ impl Args {
 
 /// Timeout of the confirmation: from the flag, else unlimited at a terminal.
 pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
+    // The code is shown on standard error, so somebody must see that.
     let somebody =
         !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();
     wait.or(somebody.then_some(PATIENCE)).ok_or_else(|| {

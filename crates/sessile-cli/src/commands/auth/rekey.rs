@@ -56,6 +56,7 @@ fn new_passphrase(args: &Args, cx: &Cx) -> Result<sessile::vault::Secret, Failur
     if first.expose().chars().count() < SHORTEST {
         return Err(UsageError::Arguments(format!("a passphrase has at least {SHORTEST} characters")).into());
     }
+    // A typing mistake would shut the vault for good.
     if args.passphrase_file.is_none() && passphrase(cx, None, "The same again: ")? != first {
         return Err(UsageError::Arguments("the two are not the same; nothing was changed".into()).into());
     }

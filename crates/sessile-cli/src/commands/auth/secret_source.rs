@@ -143,6 +143,7 @@ fn read_file(path: PathBuf) -> Result<String, Failure> {
         _ => Error::File(FileError::Io { action: "read", path: path.clone(), source }),
     };
     let mut text = String::new();
+    // Not `files::read`, which accepts regular files only: a descriptor may be a pipe.
     let file = std::fs::File::open(&path).map_err(failed)?;
     // Bounded, because a pipe or a device has no size to check before.
     file.take(LIMIT + 1).read_to_string(&mut text).map_err(failed)?;

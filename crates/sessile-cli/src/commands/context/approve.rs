@@ -161,6 +161,7 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
     let new = if set {
         let new = terminal_prompt::secret("New PIN: ")
             .ok_or_else(|| CommandError::Declined("setting a PIN".into()))?;
+        // A mistyped PIN would shut every guarded context.
         if terminal_prompt::secret("Again: ").as_ref() != Some(&new) {
             return Err(GuardError::WrongPin("the two PINs differ".into()).into());
         }

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         );
     }
     let Some(file) = &args.file else {
+        // None for TOML, which is printed as text.
         let json: Option<Value> = sessile::json::from_str(&exported.text).ok();
         return cx.out.result(&json, || exported.text);
     };

@@ -33,6 +33,7 @@ pub(super) struct ServerCommand {
 }
 
 static ALL: LazyLock<Vec<Client>> = LazyLock::new(|| {
+    // Compiled in, and parsed by a test.
     let document: DocumentMut = include_str!("clients.toml").parse().unwrap_or_default();
     let snippets = document.get("snippets").and_then(|snippets| snippets.as_table());
     let clients = document.get("client").and_then(|clients| clients.as_array_of_tables());

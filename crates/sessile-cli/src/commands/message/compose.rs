@@ -166,6 +166,7 @@ impl ComposeArgs {
             .into());
         }
         Ok(OutgoingMessage {
+            // It only has to be unique, as the ids of sessions are.
             message_id: SessionId::new(cx.state.world().now().as_millisecond())?.to_string(),
             context_id: memory.context_id.clone(),
             task_id: memory.task_id.clone(),

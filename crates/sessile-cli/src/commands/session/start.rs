@@ -61,6 +61,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             value: pair.clone(),
             expected: "KEY=VALUE".into(),
         })?;
+        // Labels are stored as a JSON object, which could not be parsed with this key.
         if sessile::json::is_reserved(key) {
             let (name, reason) = (key.to_owned(), "the name is reserved".into());
             return Err(UsageError::InvalidName { what: "label", name, reason }.into());

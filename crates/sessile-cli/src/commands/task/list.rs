@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .state
         .agent(text.ok_or_else(|| UsageError::Arguments("say which agent: its name or URL".into()))?)?;
     let state = args.state.as_deref().map(TaskState::of);
+    // Every word that is not a state becomes `Unknown`.
     if let (Some(TaskState::Unknown), Some(word)) = (state, &args.state)
         && word != "unknown"
     {

@@ -178,6 +178,7 @@ fn prove(
     let inside = |agent: &str, words: &[String]| -> Vec<String> {
         let mut runner = vec![program.to_string_lossy().into_owned()];
         runner.extend(["run", "--session", &format!("check-{agent}")].map(str::to_owned));
+        // Such a tool stays shared unless it is asked for.
         if profile.on_request {
             runner.extend(["--tool".to_owned(), profile.name.clone()]);
         }
@@ -235,6 +236,7 @@ fn prove(
         let stop = ["session", "stop", &format!("check-{agent}")].map(str::to_owned);
         let words: Vec<String> =
             std::iter::once(program.to_string_lossy().into_owned()).chain(stop).collect();
+        // Best effort: the home is thrown away with the sessions in it.
         let _ = place.run(&words);
     }
     if leaks || !wrong.is_empty() {

@@ -394,6 +394,7 @@ fn is_database(path: &Path) -> bool {
 fn wait_a_little(times: i32) -> bool {
     let micros = 50 * u64::try_from(times.clamp(1, 20)).unwrap_or(1);
     std::thread::sleep(Duration::from_micros(micros));
+    // A wait is a millisecond at most, so this is about a minute.
     times < 60_000
 }
 
