@@ -199,7 +199,7 @@ fn after_type(signature: &[u8], depth: u32) -> Result<&[u8], WireError> {
             }
             Ok(&rest[1..])
         }
-        // Also refuses letters that are no type.
+        // Also refuses letters that do not name a type.
         _ => alignment(kind).map(|_| rest),
     }
 }

@@ -64,7 +64,7 @@ impl Authority {
     /// Parses `HOST`, `HOST:PORT`, or either with an IPv6 address in brackets. Text in any other place is refused: lenient
     /// parsers take `[::1]evil.example` for `[::1]`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
-        // Before the host is looked at: `a@b` names host `b`, whatever stands before it.
+        // Before the host is looked at: `a@b` names host `b`.
         if text.contains('@') {
             return Err(AddressError::UserInfo);
         }

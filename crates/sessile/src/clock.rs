@@ -40,7 +40,7 @@ impl Moment {
         }
         match self.wall_ms.saturating_sub(earlier.wall_ms) {
             past if past >= 0 => past,
-            // Time synchronization steps the clock back a little; that is no reason to expire a session.
+            // Time synchronization steps the clock back a little, which must not expire a session.
             near if near > -SKEW_MS => 0,
             _ => i64::MAX,
         }

@@ -22,7 +22,7 @@ pub fn connect(path: &Path, locker: &Locker) -> Result<Connection> {
 
 /// Copies a database into a new file while others use it; without a target, beside the database. Returns its path.
 pub fn back_up(path: &Path, target: Option<&Path>, locker: &Locker, now_ms: i64) -> Result<PathBuf> {
-    // A backup must not create or migrate the database that it copies.
+    // A backup must not create the database that it copies.
     let store = Store::open_for_reading(path, locker)?.ok_or_else(|| FileError::NotFound(path.to_owned()))?;
     store.back_up(target, now_ms)
 }

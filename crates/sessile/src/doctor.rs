@@ -424,7 +424,7 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
             .lines()
             .enumerate()
             .filter(|(_, line)| line.contains(&hook) && !is_comment(line))
-            // The last hook counts: what a later line sets is not put right by an earlier one.
+            // The last hook counts: an earlier one does not correct a line after it.
             .last()
             .map(|(at, _)| at);
         for (at, line) in text.lines().enumerate() {

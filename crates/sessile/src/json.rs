@@ -36,7 +36,7 @@ pub fn check(text: &[u8]) -> Result<(), ReservedKey> {
     while let Some(start) = text[at..].iter().position(|byte| *byte == b'"').map(|found| at + found) {
         let Some(end) = string_end(text, start + 1) else { break };
         at = end + 1;
-        // Only these can begin a reserved key; the cheap test comes first, as most strings are none.
+        // Only these can begin a reserved key; the cheap test comes first, as few strings pass it.
         if matches!(text[start + 1], b'$' | b'\\')
             // Only keys have a meaning of their own; the same text as a value is harmless.
             && text[at..].trim_ascii_start().starts_with(b":")

@@ -85,7 +85,7 @@ impl FromStr for SessionId {
         if is_uuid(text) {
             Ok(SessionId(text.to_owned()))
         } else {
-            // A text that is no id names no session: to the caller that is the same.
+            // For the caller an invalid id is the same as a session that does not exist.
             Err(SessionError::NotFound(crate::text::shortened(text, 80)).into())
         }
     }

@@ -150,7 +150,7 @@ impl State {
     pub(crate) fn store(&self) -> Result<Option<&Store>> {
         if self.handles.store.get().is_none() {
             let store = match (self.source(), self.dirs().store()) {
-                // Without a home there is no state, which is not an error for a call that needs none.
+                // A call that needs no state must work without a home.
                 (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
                 (_, Err(error)) => return Err(error),
                 // Readers wait only for a migration or a recovery.

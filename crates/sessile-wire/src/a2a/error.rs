@@ -103,7 +103,7 @@ impl RpcError {
     /// Error of version 0.3 over HTTP+JSON: an HTTP status and a message.
     pub fn of_status(status: u16, message: String) -> Self {
         let kind = match status {
-            // Version 0.3 over HTTP+JSON has no codes, so the words of the message are all there is.
+            // Version 0.3 over HTTP+JSON has no codes, so the words of the message decide.
             404 if message.to_ascii_lowercase().contains("task") => RpcErrorKind::TaskNotFound,
             404 if message.to_ascii_lowercase().contains("card") => RpcErrorKind::NoExtendedCard,
             409 => RpcErrorKind::TaskNotCancelable,

@@ -273,7 +273,7 @@ impl AgentRequest<'_> {
         let prefix = match &interface.tenant {
             Some(tenant) if is_one => format!("/{}", segment(tenant)?),
             _ if is_one => String::new(),
-            // Version 0.3 has the prefix in its paths, version 1.0 in the URL of the interface.
+            // Paths of version 0.3 begin with `/v1`, those of version 1.0 do not.
             _ => "/v1".to_owned(),
         };
         // Cards write the URL with and without a slash at its end.

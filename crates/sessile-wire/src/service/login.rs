@@ -55,7 +55,7 @@ pub struct CollectLoginResponse {
 
 impl fmt::Debug for BeginLoginResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the device code: whoever has it collects the token.
+        // Without the device code, which is enough to collect the token.
         f.debug_struct("BeginLoginResponse").field("user_code", &self.user_code).finish_non_exhaustive()
     }
 }

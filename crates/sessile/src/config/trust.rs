@@ -29,7 +29,7 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
         let (path, after) = (key(state.app(), path), fingerprint(text));
         let before =
             store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
-        // One content at a time: what was trusted before is no longer.
+        // One content at a time: the earlier one loses its trust.
         effects.push(Effect::Trust { path, before, after: vec![after] });
     }
     if effects.is_empty() {

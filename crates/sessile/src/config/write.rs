@@ -111,7 +111,7 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
             Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
                 .into())
         }
-        // With `--config` there is one file, whatever the scope.
+        // With `--config` one file stands for every scope.
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => {
             Ok((Layer::Directory, state.writable_project()?.local_settings()))

@@ -277,7 +277,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
     record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
-    // The approval holds already; a list of requests is no reason to report a failure.
+    // The approval holds already, so a stale list of requests is only a warning.
     if let Err(error) = request::settle(state, name.as_str()) {
         state.warn(format!("the requests of context {name} stay listed: {error}"), None);
     }
@@ -290,7 +290,7 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     let not_found = || Error::Guard(GuardError::ApprovalNotFound(name.to_string()));
     // A store that nobody has made yet holds no approval, and is not made for this.
     state.store()?.ok_or_else(not_found)?;
-    // First of all: whatever fails afterwards, the context is shut.
+    // First of all: a failure afterwards leaves the context shut.
     let count = revoke_unrecorded(state, name)?;
     if count == 0 {
         return Err(not_found());

@@ -125,7 +125,7 @@ fn changes_in(effect: &Effect) -> Vec<ContextChange> {
     let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
     let changes = names.into_iter().filter_map(|name| {
         let (before, after) = (before.remove(&name), after.get(&name));
-        // By meaning: comments, order and spelling of values are no change of the context.
+        // By meaning: comments and the order of keys do not change the context.
         let is_same = before.as_ref().zip(after).is_some_and(|(before, after)| before.is_same_as(after));
         let after = after.map(guard_of);
         (!is_same).then(|| ContextChange { name, path: path.clone(), before, after })

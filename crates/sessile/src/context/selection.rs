@@ -257,7 +257,7 @@ fn try_switch(
         effects.push(Effect::setting(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
     }
     perform(state, "context use", new.as_str(), &effects)?;
-    // Tidying is no part of the switch, so its failure is none either.
+    // The switch is made already, and a failure to tidy up does not undo it.
     let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
     Ok(ContextSwitch { scope, place: target.place.clone(), old, new })
 }

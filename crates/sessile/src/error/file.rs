@@ -276,7 +276,7 @@ impl Diagnostic for FileError {
         match self {
             // Files are locked for moments; a script should not spin meanwhile.
             Self::Locked { .. } => Some(Duration::from_millis(500)),
-            // Whoever was faster is done, so a retry can succeed at once.
+            // The faster process is done, so a retry can succeed at once.
             Self::ConcurrentChange { .. } => Some(Duration::ZERO),
             _ => None,
         }

@@ -19,7 +19,7 @@ use crate::error::{Error, FileError, FileLockHolder, Result};
 pub(crate) const SILENCE: Duration = Duration::from_millis(300);
 
 /// Poll interval where no thread can be started to wait for a lock.
-// Threads are refused under `ulimit -u` or a memory limit only, so the cost of polling is rare.
+// Threads are refused under `ulimit -u` or a memory limit only, so polling is rare.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Number of timeouts after which a wait ends even if the lock changes hands.

@@ -134,12 +134,12 @@ impl NoFollowDir {
 
     fn remove_below(&self, name: &OsStr, depth: usize) -> io::Result<()> {
         let dir = self.enter(name)?;
-        // Removal has no limit of entries: what is left would keep the directory from being removed.
+        // Removal has no limit of entries: a remaining one would keep the directory from being removed.
         for entry in dir.entries(usize::MAX)?.0 {
             match entry.kind {
                 FileType::Directory if depth == 0 => return Err(io::Error::other("too many directories")),
                 FileType::Directory => dir.remove_below(&entry.name, depth - 1)?,
-                // A link is removed itself; whatever it leads to stays.
+                // A link is removed itself; its target stays.
                 _ => unlinkat(&dir.handle, &entry.name, AtFlags::empty())?,
             }
         }

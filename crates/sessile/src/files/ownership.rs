@@ -93,7 +93,7 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
 /// other users can read it.
 fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
     let mut path = path.to_owned();
-    // Link by link: whoever can replace any one of them can replace the file.
+    // Link by link: a user who can replace any one of them can replace the file.
     for _ in 0..MOST_LINKS {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if let Ok(dir) = dir.canonicalize()

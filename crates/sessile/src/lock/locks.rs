@@ -175,7 +175,7 @@ impl Locks {
                 view.waiting += 1;
             }
         }
-        // Waiters alone are no lock that is held: its holder has died, and one of them is about to take it.
+        // A lock with waiters alone is not held: its holder has died, and one of them is about to take it.
         views.retain(|view| !view.holders.is_empty());
         Ok(views)
     }

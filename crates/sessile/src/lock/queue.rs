@@ -286,7 +286,7 @@ pub(crate) fn forget_ticket_file(state_dir: &Path, token: i64) {
 
 #[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
 fn remove_file(path: &Path) {
-    // What cannot be removed now is found by `session gc`.
+    // `session gc` finds a file that cannot be removed now.
     let _ = std::fs::remove_file(path);
 }
 

@@ -52,7 +52,7 @@ impl<'a> IsolatedCommand<'a> {
         let (program, arguments) =
             words.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
         let mut command = Command::new(program);
-        // The variables are complete; what the process itself inherited must not be added.
+        // The variables are complete; those that the process itself inherited must not be added.
         command.args(arguments).env_clear().envs(variables);
         // If that fails the command runs all the same; this process keeps the session busy for it.
         let _ = presence.descriptor().map(|lock| fcntl_setfd(lock, FdFlags::empty()));
@@ -117,7 +117,7 @@ pub fn status(state: &State, request: &RunRequest<'_>, renew: &dyn TokenRefreshe
 
 fn close(state: &State, run: &RunSession<'_>, has_run: bool) {
     if let Err(error) = run.close(has_run) {
-        // The command's own result counts more than the tidying after it.
+        // A warning and not an error: the result of the command must not be lost.
         state.warn(format!("session {} is not removed: {error}", run.session().id), None);
     }
 }

@@ -303,7 +303,7 @@ impl Changes {
             // Patterns are ASCII; a name that is not UTF-8 belongs to no tool.
             let Some(name) = name.to_str() else { continue };
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
-            // What the profile or the context sets itself is not removed by its own pattern.
+            // A pattern does not remove a variable that its own profile or context sets.
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
                 let change = VariableChange {
                     name: name.to_owned(),
@@ -318,7 +318,7 @@ impl Changes {
 
     /// Takes away variables that name or override a protected target, whatever is to be kept.
     fn clear_withheld(&mut self, withheld: &Withheld, inherited: &[(String, String)]) {
-        // What isolates or pins comes from a profile or a binding, and bindings were checked before.
+        // Variables that isolate or pin come from a profile or a binding, and bindings were checked before.
         let set = self.all.values().filter(|change| !change.isolates);
         let mut own: Vec<(String, String)> =
             set.filter_map(|change| Some((change.name.clone(), change.value.clone()?))).collect();

@@ -43,7 +43,7 @@ pub(crate) fn remove(room: &Path) {
         && let Ok(parent) = NoFollowDir::open(parent)
         && is_own(room, &parent, name).unwrap_or(false)
     {
-        // A left-over directory of sockets is no reason to keep the room.
+        // A left-over directory of sockets must not keep the room from being removed.
         let _ = parent.remove_tree(name);
     }
 }

@@ -130,7 +130,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            // Whatever is left of the ticket counts as a dead holder's.
+            // The rest of the ticket counts as a dead holder's.
             let _ = self.queue.give_back(&mut self.sessions.store, held);
         }
     }

@@ -116,7 +116,7 @@ impl Scanner<'_> {
             "true" => Data::Bool(true),
             "false" => Data::Bool(false),
             "null" => Data::Other("null"),
-            // Numbers beyond 64 bits and decimals are no settings, so their value is not needed.
+            // No setting takes decimals or numbers beyond 64 bits, so their value is not needed.
             _ => word.parse().map_or(Data::Other("a number"), Data::Integer),
         })
     }

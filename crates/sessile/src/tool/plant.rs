@@ -203,7 +203,7 @@ impl Preparation<'_> {
     /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
     fn make_sockets(&self, prepared: &mut PreparedTool) -> Result<()> {
         let dir = &self.places.sockets;
-        // A socket that cannot be bound would make the tool fail in a way that nobody understands.
+        // A tool whose socket cannot be bound fails without naming the length of the path.
         if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
             prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
             self.state.warn(

@@ -57,7 +57,7 @@ pub(crate) fn sources(
     let absolute = |path: PathBuf| cwd.map_or_else(|| path.clone(), |cwd| cwd.join(&path));
     let all: Vec<PathBuf> = match own {
         Some(value) if seed.merge => {
-            // Such a variable is a list, as `PATH` is.
+            // A variable that names several files to merge is a list, as `PATH` is.
             std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).map(absolute).collect()
         }
         Some(value) => vec![absolute(PathBuf::from(value))],
@@ -229,7 +229,7 @@ impl<'a> Copier<'a> {
             let matches = |patterns: &[String]| patterns.iter().any(|pattern| is_like(pattern, &shown));
             let target = to.join(entry.file_name());
             // Links are followed: the room must not lead back into what is shared.
-            // A dangling link.
+            // A dangling link has nothing to copy.
             let Ok(kind) = path.metadata() else { continue };
             if matches(&self.seed.except) || (self.seed.skip_backups && is_backup(&entry.file_name())) {
                 continue;
@@ -273,7 +273,7 @@ impl<'a> Copier<'a> {
         let found = source.metadata().map_err(fail)?;
         crate::files::require_file(from, &found)?;
         self.count(found.len())?;
-        // Owner only, whatever the original allows: the room is private. Executables stay executable.
+        // Owner only, because the room is private. Executables stay executable.
         let mode = found.permissions().mode() & 0o700 | 0o600;
         let mut target = new_file(to, mode)?;
         // The file may grow while it is copied.

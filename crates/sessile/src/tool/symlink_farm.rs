@@ -56,7 +56,7 @@ fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Res
         let (path, place) = (entry.path(), at.join(entry.file_name()));
         let name = relative.join(entry.file_name());
         match private.copies.iter().find(|(private, _)| *private == name) {
-            // What is there already is the session's, or a link of an earlier preparation.
+            // An existing entry is the session's, or a link of an earlier preparation.
             _ if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {}
             Some((_, copy)) if *copy != place => link(copy, &place)?,
             Some(_) => {}

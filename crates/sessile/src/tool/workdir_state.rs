@@ -226,7 +226,7 @@ pub(crate) fn remove_copies(room: &Path) {
         let is_plain = copy.to.components().all(|part| matches!(part, Component::Normal(_)));
         // Only what bears the session's name is the session's.
         if is_plain && copy.to.file_name() == id {
-            // What cannot be removed was reported as displaced before, or is gone.
+            // `session stop` has warned of a copy whose directory was replaced; others are gone already.
             let _ = copy.remove();
         }
     }

@@ -109,7 +109,7 @@ impl<'a> FileVault<'a> {
         };
         let path = self.state.absolute(&path);
         let text = keys::read_private(&path, self.state.world())?.ok_or(FileError::NotFound(path))?;
-        // Editors end a file with a line break, which is no part of the passphrase.
+        // Editors end a file with a line break, which is not part of the passphrase.
         self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
     }
 

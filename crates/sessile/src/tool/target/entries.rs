@@ -82,7 +82,7 @@ impl EntryFile<'_> {
                 let text = self.text()?;
                 let sections = sections(&text);
                 let stays =
-                    // Sections that the patterns do not name are no targets, and stay.
+                    // Sections that the patterns do not name stay: they are not targets.
                     |section: &&Section<'_>| self.of_section(section).is_none_or(|entry| is_kept(&entry));
                 self.write(&sections.iter().filter(stays).map(Section::text).collect::<String>(), locker)
             }
@@ -222,7 +222,7 @@ impl EntryFile<'_> {
         let name = self.place.entries.iter().find_map(|pattern| {
             let (before, after) = pattern.split_once("{}")?;
             let (name, _) = line.trim_start().strip_prefix(before)?.split_once(after)?;
-            // A comment is no entry.
+            // A comment is not an entry.
             (!name.is_empty() && !name.starts_with(['#', ';'])).then_some(name)
         })?;
         Some(Entry::named(name, Tree::Map(Vec::new())))

@@ -26,7 +26,7 @@ impl TargetCopies<'_> {
         let locate = |place: &TargetPlace| Ok(self.files(place));
         let mut loaded = loop {
             match LoadedSets::load(self.sets, self.fill, &locate) {
-                // What cannot be parsed cannot be searched, so it could still hold the target.
+                // A file that cannot be parsed cannot be searched, and could still hold the target.
                 Err(Error::Tool(ToolError::InvalidFile { path, .. })) if path.exists() => remove(&path)?,
                 loaded => break loaded?,
             }
