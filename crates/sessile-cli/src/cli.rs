@@ -144,6 +144,16 @@ impl Command {
         args.server.as_deref()
     }
 
+    /// The bindings that the command line names instead of a context.
+    pub(crate) fn bindings(&self) -> &[String] {
+        match self {
+            Command::Run(Lazy(args)) => &args.binding.bind,
+            Command::Shell(Lazy(args)) => &args.binding.bind,
+            Command::Session(LazyGroup(session::Command::Start(Lazy(args)))) => &args.binding.bind,
+            _ => &[],
+        }
+    }
+
     /// Whether the command line demands a new session of the name that it gives: `--new`.
     pub(crate) fn restarts_session(&self) -> bool {
         match self {

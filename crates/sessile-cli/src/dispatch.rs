@@ -21,7 +21,7 @@ use sessile::settings::{Layer, Origin, Value};
 use sessile::{Error, State, StateArgs, World};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{import, run};
+use crate::commands::{binding_args, import, run};
 use crate::cx::Cx;
 use crate::effects::CommandEntry;
 use crate::error::{Failure, Outcome};
@@ -125,6 +125,7 @@ fn state_call(
         mode.session = SessionMode::StartEnded;
     }
     let call = StateCall::new(&app(), world.clone(), args)?
+        .with_bindings(command.bindings(), binding_args::FLAG)?
         .with_mode(mode)
         .on_wait(move |wait| waiting.note(&describe_wait(wait)));
     Ok(match command.server() {

@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use crate::app::App;
 use crate::args::StateArgs;
+use crate::context::anonymous;
 use crate::dirs::Dirs;
-use crate::error::Result;
+use crate::error::{Result, UsageError};
 use crate::files::LockWait;
 use crate::names::SessionId;
 use crate::overrides::{Overrides, with_variables};
@@ -159,6 +160,19 @@ impl StateCall {
     pub fn with_override(mut self, key: &str, value: Value, origin: Origin) -> Self {
         self.overrides.put_first(key, value, origin);
         self
+    }
+
+    /// The same call in an anonymous context with these bindings, each `TOOL.KEY=VALUE`. Without bindings nothing changes.
+    pub fn with_bindings(self, pairs: &[String], flag: &str) -> Result<Self> {
+        if pairs.is_empty() {
+            return Ok(self);
+        }
+        if self.args.context.is_some() {
+            let what = format!("{flag} and --context exclude each other: pass one of them");
+            return Err(UsageError::Arguments(what).into());
+        }
+        let name = anonymous::name_of(pairs, flag)?;
+        Ok(self.with_override("context", Value::Text(name.to_string()), Origin::named(Layer::Flag, flag)))
     }
 
     /// The same call in a session that exists.

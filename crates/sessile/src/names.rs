@@ -61,6 +61,29 @@ names! {
     SessionName, "session";
 }
 
+impl ContextName {
+    /// The name of an anonymous context: a list of bindings, as [`crate::context::anonymous`] writes it. No context with a file can
+    /// have such a name.
+    pub(crate) fn of_bindings(text: String) -> Self {
+        ContextName(text)
+    }
+
+    /// Whether it stands for bindings, and not for a context with a file.
+    pub fn is_anonymous(&self) -> bool {
+        is_anonymous(&self.0)
+    }
+
+    /// The context that a session is pinned to.
+    pub(crate) fn of_session(text: &str) -> Result<Self, Error> {
+        if is_anonymous(text) { crate::context::anonymous::parse(text) } else { text.parse() }
+    }
+}
+
+/// Whether the name of a session's context stands for bindings.
+pub fn is_anonymous(name: &str) -> bool {
+    name.contains('=')
+}
+
 /// Id of a session: a UUID of version 7, so that ids sort by the time at which they were generated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String")]

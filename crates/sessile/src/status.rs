@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::context::{Guard, GuardState};
+use crate::context::{Guard, GuardState, anonymous};
 use crate::error::Result;
 use crate::session::CurrentSession;
 use crate::session::Lifecycle;
@@ -28,6 +28,9 @@ pub struct Status {
     pub os_user: String,
     /// The selected context.
     pub current_context: Option<String>,
+    /// Bindings of the selected context, if it is anonymous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_bindings: Option<Vec<String>>,
     /// Origin of the selection.
     pub context_origin: Option<Origin>,
     /// Whether a context of that name exists.
@@ -173,6 +176,7 @@ impl Status {
             user: account,
             os_user: state.world().user_name(),
             current_context: selected.map(|selected| selected.name.to_string()),
+            context_bindings: selected.and_then(|selected| anonymous::bindings_of(selected.name.as_str())),
             context_origin: selected.map(|selected| selected.origin.clone()),
             context_exists: context.is_some(),
             guard,
@@ -201,7 +205,7 @@ impl Status {
         let context = match (&self.current_context, &self.context_origin) {
             (Some(name), Some(origin)) => {
                 let missing = if self.context_exists { "" } else { " does not exist" };
-                format!("{}{missing}  from {origin}", shown(name))
+                format!("{}{missing}  from {origin}", shown(anonymous::label(name)))
             }
             _ => "none".to_owned(),
         };

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod auth;
 pub mod backup;
+pub(crate) mod binding_args;
 pub mod completions;
 pub mod config;
 pub mod context;

@@ -19,6 +19,7 @@ use sessile::tool::{Plan, Withheld};
 
 use crate::child::Child;
 use crate::cli::Cx;
+use crate::commands::binding_args::BindingArgs;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{keep_there, run_kept};
 use crate::error::{Failure, Outcome};
@@ -44,6 +45,7 @@ const WIDEST: usize = 120;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile run --context staging -- claude"
+    "sessile run --bind kubectl.context=staging --bind aws.profile=dev -- ./deploy.sh"
     "sessile run --session deploy --context staging -- kubectl get pods"
     "sessile run --session deploy --expect staging -- ./deploy.sh"
     "sessile run --dry-run --context staging -- aws s3 ls"
@@ -52,6 +54,9 @@ const WIDEST: usize = 120;
 pub struct Args {
     #[command(flatten)]
     session: RunSessionArgs,
+
+    #[command(flatten)]
+    pub(crate) binding: BindingArgs,
 
     #[command(flatten)]
     isolation: IsolationArgs,

@@ -7,6 +7,7 @@ use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs};
 
 use crate::child::Child;
 use crate::cli::Cx;
+use crate::commands::binding_args::BindingArgs;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
@@ -22,6 +23,7 @@ use crate::watcher::{self, LifeLimit};
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile shell --session deploy --context staging"
+    "sessile shell --bind kubectl.context=staging"
     "sessile shell --shell /usr/bin/zsh"
 ))]
 pub struct Args {
@@ -31,6 +33,9 @@ pub struct Args {
 
     #[command(flatten)]
     session: RunSessionArgs,
+
+    #[command(flatten)]
+    pub(crate) binding: BindingArgs,
 
     #[command(flatten)]
     isolation: IsolationArgs,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sessile::error::SessionError;
+use sessile::error::{SessionError, UsageError};
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, SessionId, SessionName};
 use sessile::settings::{Layer, Origin};
@@ -154,6 +154,10 @@ impl<'a> Remote<'a> {
     fn selected_context(&self) -> Result<Option<(String, Origin)>, Error> {
         let context = self.state().usable_context()?;
         let (Some(context), Some(selected)) = (context, self.state().selected()?) else { return Ok(None) };
+        if context.name.is_anonymous() {
+            let what = "--bind requires a session on this machine; create a context for one of a server";
+            return Err(UsageError::Arguments(what.into()).into());
+        }
         Ok(Some((context.name.to_string(), selected.origin.clone())))
     }
 

@@ -1,6 +1,7 @@
 //! Changes, and the place they were made in.
 
 use serde::Serialize;
+use sessile::context::anonymous;
 use sessile::settings::Origin;
 
 use crate::cli::Cx;
@@ -24,7 +25,8 @@ pub(crate) struct ChangePlace {
 impl ChangePlace {
     /// Context in words: `context staging (flag)`.
     pub(crate) fn context_words(context: Option<&str>, origin: Option<&Origin>) -> String {
-        let context = context.map_or_else(|| "no context".to_owned(), |name| format!("context {name}"));
+        let context = context
+            .map_or_else(|| "no context".to_owned(), |name| format!("context {}", anonymous::label(name)));
         let origin = origin.map_or_else(String::new, |origin| format!(" ({origin})"));
         format!("{context}{origin}")
     }

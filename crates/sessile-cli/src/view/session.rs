@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use sessile::clock::rfc3339;
+use sessile::context::anonymous;
 use sessile::duration::short;
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, RunningProcess, Session, SessionSnapshot};
@@ -25,6 +26,9 @@ pub(crate) struct SessionView {
     pub(crate) name: Option<String>,
     pub(crate) state: Lifecycle,
     pub(crate) context: Option<String>,
+    /// Bindings of an anonymous context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_bindings: Option<Vec<String>>,
     pub(crate) owner: Owner,
     labels: BTreeMap<String, String>,
     started_at: String,
@@ -112,6 +116,7 @@ impl From<(&Session, SessionSnapshot)> for SessionView {
             name: session.name.clone(),
             state: look.state,
             context: session.context.clone(),
+            context_bindings: session.context.as_deref().and_then(anonymous::bindings_of),
             owner: session.owner.clone(),
             labels: session.labels.clone(),
             started_at: rfc3339(session.started.wall_ms),
@@ -141,6 +146,7 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
             name: session.name.clone(),
             state,
             context: session.context.clone(),
+            context_bindings: session.context.as_deref().and_then(anonymous::bindings_of),
             owner,
             labels,
             started_at: rfc3339(session.started_ms),
@@ -184,7 +190,7 @@ impl SessionView {
             self.id.clone(),
             or_dash(self.name.as_deref()),
             self.state.as_str().to_owned(),
-            or_dash(self.context.as_deref()),
+            or_dash(self.context.as_deref().map(anonymous::label).as_deref()),
             if self.state == Lifecycle::Live { duration(self.idle_ms) } else { "-".to_owned() },
             or_dash(self.expires_at.as_deref()),
             if running.is_empty() { "-".to_owned() } else { running.join(" ") },
@@ -208,7 +214,8 @@ impl SessionDetailView {
         let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<9} {}\n", shown(value)));
         line("name", &or_dash(session.name.as_deref()));
         line("state", session.state.as_str());
-        line("context", session.context.as_deref().unwrap_or("none, for its whole life"));
+        let context = session.context.as_deref().map(anonymous::label);
+        line("context", context.as_deref().unwrap_or("none, for its whole life"));
         line("owner", &session.owner.short());
         line("started", &session.started_at);
         line("idle", &format!("{} of {}", duration(session.idle_ms), duration(session.idle_limit_ms)));

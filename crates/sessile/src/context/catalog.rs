@@ -30,6 +30,8 @@ pub enum ContextLocation {
     Project,
     /// In the file given with `--config`.
     File,
+    /// Named by a call for its session, without a file.
+    Anonymous,
 }
 
 impl ContextLocation {
@@ -39,6 +41,7 @@ impl ContextLocation {
             ContextLocation::User => "user",
             ContextLocation::Project => "project",
             ContextLocation::File => "file",
+            ContextLocation::Anonymous => "anonymous",
         }
     }
 }
@@ -189,8 +192,9 @@ impl<'a> Contexts<'a> {
 
     /// Context reloaded from its file; `None` if it was deleted.
     fn reload(&self, used: &Context, store: Option<&Store>) -> Result<Option<Context>> {
-        // A file that only names its context defines nothing.
-        if used.home == ContextLocation::File && used.within().is_empty() {
+        // A file that only names its context defines nothing, and an anonymous one has no file.
+        let is_named_only = used.home == ContextLocation::File && used.within().is_empty();
+        if is_named_only || used.home == ContextLocation::Anonymous {
             return Ok(Some(used.clone()));
         }
         let Some(document) = settled(used.path(), |path| self.state.load(path))? else { return Ok(None) };
@@ -211,7 +215,7 @@ impl<'a> Contexts<'a> {
                 self.state.project().map(|project| file_in(&project.contexts(), &context.name))
             }
             ContextLocation::Project => self.user_dir().map(|dir| file_in(&dir, &context.name)),
-            ContextLocation::File => None,
+            ContextLocation::File | ContextLocation::Anonymous => None,
         }
     }
 
@@ -227,7 +231,7 @@ impl<'a> Contexts<'a> {
     /// only flags count: its variable may name the context that it is about to create.
     pub fn require_named(&self) -> Result<()> {
         let Some((value, origin)) = self.state.call().overrides().explain("context") else { return Ok(()) };
-        let name: ContextName = value.as_str().unwrap_or_default().parse()?;
+        let name = ContextName::of_session(value.as_str().unwrap_or_default())?;
         let ignores_selection = self.state.call().mode().withheld_selection == WithheldSelection::Ignore;
         if ignores_selection && origin.layer == Layer::Environment {
             return Ok(());
@@ -271,6 +275,9 @@ impl<'a> Contexts<'a> {
 
     /// Context of a name, if it exists. The user's own wins over the project's.
     pub fn find(&self, name: &ContextName) -> Result<Option<Context>> {
+        if name.is_anonymous() {
+            return super::anonymous::definition(self.state.app(), name).map(Some);
+        }
         if let ConfigSource::File(_) = self.state.source() {
             // With `--config` neither the user's nor a project's contexts count.
             return self.find_inline(name);

@@ -49,7 +49,7 @@ impl ContextIdentity {
         let document = Document::load(path).ok()??;
         let root = match home {
             ContextLocation::File => document.root().get("contexts")?.get(name)?,
-            ContextLocation::User | ContextLocation::Project => document.root(),
+            ContextLocation::User | ContextLocation::Project | ContextLocation::Anonymous => document.root(),
         };
         Some(Self::new(home, path, root))
     }

@@ -2,10 +2,11 @@
 //!
 //! [`Contexts`] finds and changes them, [`SelectedContext`] says which one a call is about and why, [`Guard`] what it
 //! demands before it is used, [`approval`] how a person gives that, `guard_weakening` who may lower it,
-//! [`transfer`] how they travel.
+//! [`transfer`] how they travel, [`anonymous`] what stands for one that has no file.
 //!
 //! Not for: carrying a context out (that is a tool's or a session's work).
 
+pub mod anonymous;
 pub mod approval;
 mod catalog;
 pub(crate) mod change;

@@ -82,7 +82,8 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
         },
     };
     let selected = found.and_then(|Candidate { value, origin, .. }| {
-        value.as_str().and_then(|name| name.parse().ok()).map(|name| SelectedContext { name, origin })
+        let name = value.as_str().and_then(|name| ContextName::of_session(name).ok());
+        name.map(|name| SelectedContext { name, origin })
     });
     match &selected {
         Some(SelectedContext { name, origin }) => {

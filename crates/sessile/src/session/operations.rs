@@ -176,7 +176,12 @@ impl State {
         max: Duration,
     ) -> Result<NewSession> {
         // The guard is checked before the row exists, so a refused start leaves nothing.
-        let context: Option<ContextName> = self.usable_context()?.map(|context| context.name.clone());
+        let context = self.usable_context()?;
+        // Bindings are checked when a context is written; one without a file is written here.
+        if let Some(context) = context.filter(|context| context.name.is_anonymous()) {
+            self.contexts().check_bindings(context, &[])?;
+        }
+        let context: Option<ContextName> = context.map(|context| context.name.clone());
         Ok(NewSession { name, context, owner: Owner::of(self.world(), agent), labels, idle, max })
     }
 
@@ -210,7 +215,7 @@ impl State {
     pub fn import_session(&self, exported: &SessionExport, name: Option<SessionName>) -> Result<Session> {
         if let Some(context) = &exported.context {
             let origin = Origin::named(Layer::Flag, "session import");
-            let context = self.contexts().get(&context.parse()?)?;
+            let context = self.contexts().get(&ContextName::of_session(context)?)?;
             // An export names its context only; here that name may belong to an untrusted project.
             context.require_trust(self)?;
             context.check_guard(self, &origin)?;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::history::entry_hides;
+use crate::names::ContextName;
 use crate::secrets::is_credential_name;
 use crate::session::{EntryKind, NewSession, Owner, Session, SessionEntry, SessionName, Sessions, entries};
 use crate::settings::json;
@@ -142,7 +143,7 @@ impl Sessions {
         operation: Option<OperationRow>,
     ) -> Result<Session> {
         // Names of a file are untrusted, so they are parsed before anything is created.
-        let context = exported.context.as_deref().map(str::parse).transpose()?;
+        let context = exported.context.as_deref().map(ContextName::of_session).transpose()?;
         let name = match (name, &exported.name) {
             (Some(name), _) => Some(name),
             (None, Some(name)) => Some(name.parse()?),

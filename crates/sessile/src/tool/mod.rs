@@ -14,6 +14,7 @@
 //! | `workdir_state` | copies within working directories |
 //! | `tree` | YAML and JSON as trees, and paths in them |
 //! | `binding` | bindings before they are applied: checks of tools, keys and targets |
+//! | `current` | targets that the user's own files and variables select |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `protection`, `withheld` | targets that only guarded contexts bind; removing them from the copies of other sessions |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
@@ -29,6 +30,7 @@
 mod bind;
 mod binding;
 mod catalog;
+mod current;
 mod drift;
 pub(crate) mod gitconfig;
 mod oversize;
@@ -53,6 +55,7 @@ mod workdir_state;
 pub use bind::{AppliedBinding, UncarriedKey};
 pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
+pub use current::current_bindings;
 pub use drift::{Drift, drift};
 pub use paths::Originals;
 pub use plan::{Copies, HomeOnlyState, OversizedState, Plan, PreparedTool, WorkSeed};

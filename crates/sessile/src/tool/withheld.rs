@@ -287,7 +287,7 @@ impl Withholding<'_> {
     ) -> Result<WithheldTarget> {
         let fill = |text: &str| filled(text, "", &target.said);
         let room = &self.places.room;
-        let selection = ToolSelection { profile, room, fill: &fill };
+        let selection = ToolSelection { profile, locate: &|file| room.join(file), fill: &fill };
         let is_bound = self.context.is_some_and(|context| {
             let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
             bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
@@ -361,7 +361,8 @@ impl Withholding<'_> {
             };
             files.extend(original_files(self.state, profile, &target.said));
             let fill = |text: &str| filled(text, "", &target.said);
-            let selection = ToolSelection { profile, room: &self.places.room, fill: &fill };
+            let locate = |file: &str| self.places.room.join(file);
+            let selection = ToolSelection { profile, locate: &locate, fill: &fill };
             copies.extend(selection.files(&target.key));
             let defaults = self.defaults(plan, profile);
             for place in profile.targets.iter().flat_map(|set| &set.places) {

@@ -6,6 +6,8 @@ use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::settings::{SettingKey, Stack, Value};
 
+use crate::commands::binding_args;
+
 /// What to put into a context.
 #[derive(Debug, clap::Args)]
 pub(super) struct ChangeArgs {
@@ -37,9 +39,9 @@ pub(super) struct ChangeArgs {
     #[arg(long, value_name = "URL=CREDENTIAL")]
     agent_credential: Vec<String>,
 
-    /// What a tool is bound to in it, for instance kubectl.namespace=web
-    #[arg(long, value_name = "TOOL.KEY=VALUE")]
-    tool: Vec<String>,
+    /// Bind a tool to a target, for instance kubectl.context=staging; repeat it for more
+    #[arg(long, value_name = "TOOL.KEY=VALUE", alias = "tool")]
+    pub(super) bind: Vec<String>,
 }
 
 impl ChangeArgs {
@@ -87,19 +89,7 @@ impl ChangeArgs {
                 pair.rsplit_once('=').ok_or_else(|| wrong("--agent-credential", pair, "URL=CREDENTIAL"))?;
             changes.push(named("agents", &sessile::site::agent_url(url)?, name)?);
         }
-        for pair in &self.tool {
-            let (key, value) = split(pair, "--tool", "TOOL.KEY=VALUE")?;
-            let key: SettingKey = key.parse()?;
-            if key.segments().len() != 2 {
-                return Err(wrong("--tool", pair, "TOOL.KEY=VALUE"));
-            }
-            let value = match value {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                text => Value::Text(text.to_owned()),
-            };
-            changes.push(change(below("tools", &key), value));
-        }
+        changes.extend(binding_args::edits(&self.bind)?);
         Ok(changes)
     }
 
@@ -112,7 +102,7 @@ impl ChangeArgs {
             && self.env.is_empty()
             && self.env_credential.is_empty()
             && self.agent_credential.is_empty()
-            && self.tool.is_empty()
+            && self.bind.is_empty()
     }
 }
 

@@ -1,11 +1,14 @@
 //! `sessile context create`.
 
 use serde_json::json;
+use sessile::error::UsageError;
 use sessile::names::ContextName;
 use sessile::text::{quoted, shown};
+use sessile::tool::current_bindings;
 
 use super::changes::ChangeArgs;
 use crate::cli::Cx;
+use crate::commands::binding_args;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -13,7 +16,8 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context create staging --description 'the test cluster'"
-    "sessile context create staging --tool kubectl.context=staging --tool aws.profile=staging"
+    "sessile context create staging --bind kubectl.context=staging --bind aws.profile=staging"
+    "sessile context create here --from-current"
     "sessile context create production --guard approval"
 ))]
 pub struct Args {
@@ -24,6 +28,10 @@ pub struct Args {
     #[command(flatten)]
     changes: ChangeArgs,
 
+    /// Bind what your tools point at now: the current kube context, cloud profile, account and so on
+    #[arg(long)]
+    from_current: bool,
+
     /// Make it in this project, for everyone who works on it
     #[arg(long)]
     project: bool,
@@ -31,12 +39,35 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: ContextName = args.name.parse()?;
-    let changes = args.changes.changes()?;
+    let mut changes = Vec::new();
+    if args.from_current {
+        let named = |binding: &str| binding.split_once('=').map(|(key, _)| key.to_owned());
+        let own: Vec<_> = args.changes.bind.iter().map(|binding| named(binding)).collect();
+        let current = current_bindings(&cx.state)?.into_iter();
+        let current: Vec<String> = current.filter(|binding| !own.contains(&named(binding))).collect();
+        if current.is_empty() && own.is_empty() {
+            let what = "--from-current: no tool points at a target; name one: --bind TOOL.KEY=VALUE";
+            return Err(UsageError::Arguments(what.into()).into());
+        }
+        changes = binding_args::edits(&current)?;
+    }
+    changes.extend(args.changes.changes()?);
     let context =
         cx.state.contexts().create("context create", &name, &changes, args.project, cx.state.args().yes)?;
     super::warn_about_targets(cx, &context);
     cx.changed(
         json!({ "name": name, "path": context.path().to_string_lossy(), "guard": context.guard }),
-        || format!("created context {} in {}\n", quoted(name.as_str()), shown(context.path().display())),
+        || {
+            let path = shown(context.path().display());
+            let mut text = format!("created context {} in {path}\n", quoted(name.as_str()));
+            if args.from_current {
+                context.tools.iter().for_each(|(tool, bindings)| {
+                    bindings.iter().for_each(|(key, value)| {
+                        text.push_str(&format!("  {}\n", shown(format!("{tool}.{key} = {value}"))));
+                    });
+                });
+            }
+            text
+        },
     )
 }

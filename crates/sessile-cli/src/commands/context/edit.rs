@@ -21,7 +21,7 @@ use crate::help::examples;
 #[command(after_help = examples!(
     "sessile context edit staging"
     "sessile context edit production --guard approval"
-    "sessile context edit staging --tool kubectl.namespace=web --remove env.DEBUG"
+    "sessile context edit staging --bind kubectl.namespace=web --remove env.DEBUG"
 ))]
 pub struct Args {
     /// The context

@@ -25,7 +25,7 @@ use crate::lazy_command::Lazy;
 /// A context is a TOML file with settings, variables, what each tool is bound to, and a guard.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples_and_precedence!(
-    "sessile context create staging --tool kubectl.context=staging"
+    "sessile context create staging --bind kubectl.context=staging"
     "sessile context use staging"
     "sessile context list"
 ))]

@@ -9,6 +9,7 @@ use sessile::session::SessionName;
 
 use crate::backend::{SessionSpec, StateBackend};
 use crate::cli::Cx;
+use crate::commands::binding_args::BindingArgs;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::remote::ServerArgs;
@@ -20,6 +21,7 @@ use crate::remote::ServerArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"
+    "sessile session start --name probe --bind kubectl.context=staging"
     "sessile session start --quiet"
     "sessile session start --agent reviewer --label team=web --idle 30m --max 4h"
 ))]
@@ -27,6 +29,9 @@ pub struct Args {
     /// A name to call it by, unique among your live sessions
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) binding: BindingArgs,
 
     /// How long it may lie idle before it expires; else as the setting session.idle says
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]

@@ -23,11 +23,11 @@ fn a_context_is_a_file_that_people_can_read() {
         "AWS_REGION=eu-1",
         "--env",
         "EMPTY=",
-        "--tool",
+        "--bind",
         "kubectl.context=stage",
-        "--tool",
+        "--bind",
         "kubectl.namespace=web",
-        "--tool",
+        "--bind",
         "kubectl.strict=true",
     ]);
     insta::assert_snapshot!(done.ok().told(), @r#"
@@ -114,11 +114,11 @@ fn what_cannot_be_a_context_is_refused_and_leaves_nothing() {
     error: invalid value 'sometimes' for '--guard <GUARD>' [possible values: none, explicit, approval]
     hint: add --help for more
     ");
-    insta::assert_snapshot!(create(&["a", "--tool", "kubectl"]).told(), @r#"
+    insta::assert_snapshot!(create(&["a", "--bind", "kubectl"]).told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: --tool: "kubectl" is not TOOL.KEY=VALUE
+    error: --bind: "kubectl" is not TOOL.KEY=VALUE
     "#);
     insta::assert_snapshot!(create(&["a", "--setting", "colour=never"]).told(), @r#"
     exit 2

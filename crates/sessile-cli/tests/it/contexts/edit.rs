@@ -17,7 +17,7 @@ fn flags_change_the_file_in_place() {
         "new",
         "--guard",
         "explicit",
-        "--tool",
+        "--bind",
         "kubectl.namespace=web",
         "--remove",
         "env.DEBUG",

@@ -1,6 +1,7 @@
 //! Contexts: creating, selecting, guarding and moving them.
 
 mod approve;
+mod bind;
 mod create;
 mod delete;
 mod edit;

@@ -104,7 +104,7 @@ fn binding_of_an_unknown_tool_or_key_is_refused() {
         ("claude.context=x", "BINDING_INVALID"),
     ] {
         for command in [&["context", "create", "new"][..], &["context", "edit", "staging"]] {
-            let done = home.call(command).args(&["--tool", tool, "--output", "json"]).run();
+            let done = home.call(command).args(&["--bind", tool, "--output", "json"]).run();
             assert_eq!(done.code(), code, "{command:?} {tool}: {}", done.told());
         }
         let (name, rest) = tool.split_once('.').unwrap();
@@ -114,7 +114,7 @@ fn binding_of_an_unknown_tool_or_key_is_refused() {
         assert_eq!(home.call(&import).stdin(file).run().code(), code, "{tool}");
     }
     assert_eq!(home.tree_of_people(), before);
-    let done = home.call(&["context", "create", "new", "--tool", "kubctl.context=x"]).run();
+    let done = home.call(&["context", "create", "new", "--bind", "kubctl.context=x"]).run();
     assert!(done.stderr().contains("kubectl"), "{}", done.told());
 }
 
@@ -123,7 +123,7 @@ fn binding_that_was_wrong_before_does_not_stop_another_change() {
     let home = home();
     home.write(".config/sessile/contexts/old.toml", "[tools.kubctl]\ncontext = \"x\"\n");
     home.call(&["context", "edit", "old", "--guard", "approval"]).ok();
-    home.call(&["context", "edit", "old", "--tool", "kubctl.context=y"]).run().exit(5);
+    home.call(&["context", "edit", "old", "--bind", "kubctl.context=y"]).run().exit(5);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn binding_of_an_unknown_target_warns_with_near_matches() {
     home.write(".aws/config", "[default]\nregion = a\n[profile stage]\nregion = b\n");
     home.write(".aws/credentials", "[keys]\naws_access_key_id = a\n");
     let before = home.tree_of_people();
-    let create = |name: &str, tool: &str| home.call(&["context", "create", name, "--tool", tool]).ok();
+    let create = |name: &str, tool: &str| home.call(&["context", "create", name, "--bind", tool]).ok();
     insta::assert_snapshot!(create("a", "kubectl.context=stagign").stderr(), @r#"
     in no context, no session
     warning: context "a": tools.kubectl.context: "stagign" not found; no command will start in this context
@@ -154,7 +154,7 @@ fn binding_of_an_unknown_target_warns_with_near_matches() {
         let done = create(name, tool);
         assert!(!done.stderr().contains("warning"), "{tool}: {}", done.told());
     }
-    let edited = home.call(&["context", "edit", "c", "--tool", "kubectl.context=prodction"]).ok();
+    let edited = home.call(&["context", "edit", "c", "--bind", "kubectl.context=prodction"]).ok();
     assert!(edited.stderr().contains("production"), "{}", edited.told());
     let file = "[contexts.h.tools.kubectl]\ncontext = \"prodction\"\n";
     let imported = home.call(&["context", "import", "-"]).stdin(file).ok();

@@ -25,16 +25,23 @@ pub struct TargetSelection {
     pub default: Option<String>,
 }
 
-/// Selections of one tool in a room.
+/// Selections of one tool, in a room or in the user's files.
 pub(crate) struct ToolSelection<'a> {
     pub(crate) profile: &'a Profile,
-    pub(crate) room: &'a Path,
+    /// The place of a file of the room.
+    pub(crate) locate: &'a dyn Fn(&str) -> PathBuf,
     pub(crate) fill: &'a dyn Fn(&str) -> String,
 }
 
 impl ToolSelection<'_> {
     /// The target of a set that the copies select.
     pub(crate) fn selected(&self, key: &str) -> Option<String> {
+        // The tool uses its default where nothing is selected, so a protected default counts as selected.
+        self.named(key).or_else(|| self.place(key)?.default.clone())
+    }
+
+    /// The same, without what is selected where nothing names one.
+    pub(crate) fn named(&self, key: &str) -> Option<String> {
         let by_binding = || {
             let edits = self.profile.binding(key)?.edit.iter();
             // Edits with another value set something that belongs to the target, not its name.
@@ -48,9 +55,7 @@ impl ToolSelection<'_> {
             })
         };
         let name = by_binding().or_else(|| self.by_field(key));
-        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        // The tool uses its default where nothing is selected, so a protected default counts as selected.
-        name.or_else(|| self.place(key)?.default.clone())
+        name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
     }
 
     /// Empties a selection that a binding could set, and removes what belongs to it.
@@ -108,7 +113,7 @@ impl ToolSelection<'_> {
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        self.room.join((self.fill)(file))
+        (self.locate)(&(self.fill)(file))
     }
 
     /// The text of a file; a file that cannot be read selects nothing.
