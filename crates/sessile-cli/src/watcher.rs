@@ -5,23 +5,33 @@
 //! A command with a later deadline takes the place of this program, and a watcher process is started beside it unless the
 //! session has one (see `sessile::session::RoomWatch`). The watcher is a grandchild in a session of its own, with no descriptor of
 //! the caller: the command has no child that it did not start, Ctrl-C does not reach the watcher, and no pipe stays open.
+//!
+//! A second kind of watcher waits for the end of the approval that opened the session's context (see
+//! `sessile::session::ApprovalWatch`), whether a parent stays with the command or not.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use sessile::World;
+use sessile::call::ConfigSource;
+use sessile::context::Guard;
 use sessile::run::{RunSession, RunSessionArgs};
-use sessile::session::{MaxAction, RoomWatch, Session};
+use sessile::secrets::looks_secret;
+use sessile::session::{ApprovalWatch, MaxAction, RoomWatch, Session};
+use sessile::{State, StateArgs, World};
 
 use crate::error::{Failure, Outcome};
+use crate::settings::app;
 
 /// Name that the program has for itself as a watcher.
 pub(crate) const PROGRAM: &str = "sessile-watch";
 
 /// Second name: that of the process that stays.
 const DETACHED: &str = "detached";
+
+/// First argument of a watcher of an approval.
+const APPROVAL: &str = "approval";
 
 /// Time to a session's end within which a parent stays with a command.
 const NEAR: Duration = Duration::from_secs(10 * 60);
@@ -79,15 +89,46 @@ impl LifeLimit {
             return None;
         }
         let program = std::env::current_exe().ok()?;
-        spawn(program, None, &self.watch.to_args())
+        watcher(program, None, &self.watch.to_args()).spawn().ok()
     }
 }
 
-fn spawn(program: impl Into<OsString>, mode: Option<&str>, args: &[String]) -> Option<Child> {
+/// Starts a watcher of the approval that opens the context of a command, unless the session has one.
+pub(crate) fn watch_approval(run: &RunSession<'_>) -> Result<(), Failure> {
+    let state = run.state();
+    let Some(context) = state.context()?.filter(|context| context.guard == Guard::Approval) else {
+        return Ok(());
+    };
+    let watch = ApprovalWatch::new(run.session(), context.name.clone());
+    if watch.is_watched() {
+        return Ok(());
+    }
+    let Ok(program) = std::env::current_exe() else { return Ok(()) };
+    let args: Vec<String> = [APPROVAL.to_owned()].into_iter().chain(watch.to_args()).collect();
+    let mut command = watcher(program, None, &args);
+    // It finds the state and the tools' own files as this call does, and belongs to no session.
+    let app = state.app();
+    let own = ["SESSION", "CONTEXT", "CREDENTIAL"].map(|name| app.variable(name));
+    let is_left_out = |name: &str| own.iter().any(|own| own == name) || looks_secret(name);
+    let variables = state.world().variables();
+    command.envs(variables.filter(|(name, _)| !name.to_str().is_some_and(is_left_out)));
+    if let ConfigSource::File(file) = state.source() {
+        command.env(app.variable("CONFIG"), file);
+    }
+    if let Some(cwd) = state.world().cwd() {
+        command.current_dir(cwd);
+    }
+    detach(command.spawn().ok());
+    Ok(())
+}
+
+/// The program as a watcher, without variables.
+fn watcher(program: impl Into<OsString>, mode: Option<&str>, args: &[String]) -> Command {
     let mut command = Command::new(program.into());
     // The caller's variables may hold secrets, and its directory must not stay in use.
     command.arg0(PROGRAM).args(mode).args(args).env_clear().current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
 }
 
 /// Waits until a watcher has detached itself.
@@ -100,17 +141,30 @@ pub(crate) fn detach(watcher: Option<Child>) {
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> u8 {
     let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     match args.split_first() {
-        Some((mode, args)) if mode == DETACHED => {
-            let watched = RoomWatch::of_args(args).map(|watch| watch.run(&World::from_process()));
-            u8::from(!matches!(watched, Some(Ok(()))))
-        }
+        Some((mode, args)) if mode == DETACHED => u8::from(!run_detached(args)),
         _ => {
             // The terminal's signals are for the command.
             let _ = rustix::process::setsid();
             sessile::process::close_inherited();
-            let started =
-                std::env::current_exe().ok().and_then(|program| spawn(program, Some(DETACHED), &args));
-            u8::from(started.is_none())
+            let Ok(program) = std::env::current_exe() else { return 1 };
+            let mut command = watcher(program, Some(DETACHED), &args);
+            if args.first().is_some_and(|mode| mode == APPROVAL) {
+                let world = World::from_process();
+                command.envs(world.variables());
+                let _ = world.cwd().map(|dir| command.current_dir(dir));
+            }
+            u8::from(command.spawn().is_err())
         }
     }
+}
+
+/// Watches what the arguments say. Returns whether that succeeded.
+fn run_detached(args: &[String]) -> bool {
+    let world = World::from_process();
+    let watched = match args.split_first() {
+        Some((mode, args)) if mode == APPROVAL => ApprovalWatch::of_args(args)
+            .map(|watch| watch.run(|| State::open(&app(), world.clone(), StateArgs::default()))),
+        _ => RoomWatch::of_args(args).map(|watch| watch.run(&world)),
+    };
+    matches!(watched, Some(Ok(())))
 }

@@ -149,6 +149,7 @@ fn execute_in(
     let watcher = if stays { None } else { limit.start_watcher() };
     let prepared = run.prepare(request)?;
     let variables = variables(cx, &prepared)?;
+    watcher::watch_approval(run)?;
     let mut command = prepared.into_command(&args.command, variables);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
     let mark = format!("{}-{}", run.session().id, std::process::id());

@@ -80,6 +80,7 @@ fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &st
     // Start-up files of the user may export the same variables; they are set again after those.
     let (words, more) = startup(run.state(), session.room().dir(), program, &mark, changes)?;
     let variables = variables(cx, &prepared)?;
+    watcher::watch_approval(run)?;
     let mut command = prepared.into_command(&words, variables);
     for (name, value) in more {
         command = command.env(&name, value);

@@ -52,6 +52,9 @@ pub struct Approval {
     pub terminal: String,
     /// Whether with a PIN.
     pub with_pin: bool,
+    /// Time until it ends, when it was found in force.
+    #[serde(skip)]
+    pub time_left: Duration,
 }
 
 /// The approvals in force of every context, whatever directory it belongs to.
@@ -113,7 +116,11 @@ fn holding(
     Ok(rows
         .into_iter()
         .filter(|row| holds(&row.approval, now, &boot, since_boot) && is_same(&row.approval))
-        .map(Approval::from)
+        .map(|row| {
+            let (wall, boot) = (row.approval.expires_ms - now, row.approval.expires_boot_ms - since_boot);
+            let time_left = Duration::from_millis(wall.min(boot).max(0).unsigned_abs());
+            Approval { time_left, ..Approval::from(row) }
+        })
         .collect())
 }
 
@@ -327,6 +334,7 @@ impl From<ApprovalRow> for Approval {
             granted_by: row.approval.granted_by,
             terminal: row.approval.terminal,
             with_pin: row.approval.with_pin,
+            time_left: Duration::ZERO,
         }
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! Not for: running commands in a session, which is [`crate::run`].
 
+mod approval_watch;
 pub mod entries;
 pub mod lifecycle;
 mod operations;
@@ -25,6 +26,7 @@ mod turn;
 mod watch;
 mod withdraw;
 
+pub use approval_watch::ApprovalWatch;
 pub use entries::SessionEntry;
 pub use lifecycle::Lifecycle;
 pub use operations::{SETTINGS, StoppedSession};

@@ -258,6 +258,11 @@ impl Room {
         running
     }
 
+    /// Whether a recorded process runs in it. Takes no lock.
+    pub(super) fn has_running_record(&self) -> bool {
+        self.records().iter().any(|found| found.process.is_alive())
+    }
+
     /// Whether something has run in it and left, with nobody having noticed yet.
     pub fn was_left(&self) -> bool {
         let has_records = || std::fs::read_dir(self.running_dir()).is_ok_and(|mut dir| dir.next().is_some());

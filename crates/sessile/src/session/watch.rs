@@ -35,6 +35,9 @@ const MARK_EVERY: Duration = Duration::from_secs(60);
 /// Time for which a watcher waits for the next command.
 const LINGER: Duration = Duration::from_secs(30);
 
+/// Lock file of the watcher in the room.
+const LOCK: &str = "watch";
+
 /// Action at the end of a session's longest life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MaxAction {
@@ -134,7 +137,7 @@ impl RoomWatch {
     /// Watches the room until nothing has run in it for a while. Returns at once if another process watches it.
     pub fn run(&self, world: &World) -> Result<()> {
         // Several commands may start a watcher at once; the kernel lock lets one of them stay.
-        let Some(watch) = self.room.try_watch(true)? else { return Ok(()) };
+        let Some(watch) = self.room.try_watch(LOCK, true)? else { return Ok(()) };
         let mut left_since: Option<Instant> = None;
         let (mut marked, mut is_over) = (Instant::now(), false);
         loop {
@@ -195,7 +198,7 @@ pub fn max_reached(label: &str, max_ms: i64) -> String {
 }
 
 /// Writes to the standard error of another process, without waiting for a reader.
-fn write_to_stderr_of(pid: i32, text: &str) {
+pub(super) fn write_to_stderr_of(pid: i32, text: &str) {
     // Opening a terminal must not make it the watcher's controlling terminal.
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let path = format!("/proc/{pid}/fd/2");
@@ -206,10 +209,10 @@ fn write_to_stderr_of(pid: i32, text: &str) {
 }
 
 impl Room {
-    /// Takes the place of the room's watcher; none if there is one. Without `create`, none either if there never was one.
+    /// Takes the place of a watcher of the room, by the lock file of its kind; none if there is one. Without `create`, none either if there never was one.
     #[expect(clippy::disallowed_methods, reason = "a watcher is asked for once and never waited for")]
-    fn try_watch(&self, create: bool) -> Result<Option<File>> {
-        let path = self.watch_path();
+    pub(super) fn try_watch(&self, name: &str, create: bool) -> Result<Option<File>> {
+        let path = self.dir().join(name);
         let file = OpenOptions::new()
             .read(true)
             // Asking whether somebody watches must not create the file: its existence says that a watcher was
@@ -230,15 +233,11 @@ impl Room {
 
     /// Whether a process watches the room.
     pub(super) fn is_watched(&self) -> bool {
-        matches!(self.try_watch(false), Ok(None))
+        matches!(self.try_watch(LOCK, false), Ok(None))
     }
 
     /// Whether a watcher has ever marked the room.
     pub(super) fn was_watched(&self) -> bool {
-        self.watch_path().exists()
-    }
-
-    fn watch_path(&self) -> PathBuf {
-        self.dir().join("watch")
+        self.dir().join(LOCK).exists()
     }
 }

@@ -55,6 +55,68 @@ mod withdrawal {
     }
 }
 
+mod lapse {
+    use super::*;
+
+    fn approve_for(home: &Home, time: &str) {
+        let command = format!("sessile context approve production --for {time} --yes");
+        let (text, status) = home.shell().run(&command);
+        assert_eq!(status, 0, "{text}");
+    }
+
+    /// A command that waits until its copy has lost the target, and says what is left.
+    const WAIT: &str = "grep -q t-production \"$KUBECONFIG\" || exit 3
+        for i in $(seq 100); do grep -q production \"$KUBECONFIG\" || break; sleep 0.1; done
+        sleep 1; ! grep -q production \"$KUBECONFIG\"";
+
+    #[test]
+    fn lapsed_approval_withdraws_the_target_while_a_command_runs() {
+        let ways: [&[&str]; 4] = [
+            PRODUCTION,
+            &["--context", "production"],
+            &["--context", "production", "--timeout", "1m"],
+            &["--context", "production", "--session", "q", "--isolate", "home"],
+        ];
+        for flags in ways {
+            let home = guarded();
+            approve_for(&home, "3s");
+            let done = run(&home, flags, &["sh", "-c", WAIT]).run().exit(0);
+            let said = "the approval of context \"production\" ended";
+            assert!(done.stderr().contains(said), "{flags:?}: {}", done.told());
+            assert!(home.read(".kube/config").contains("t-production"), "the user's own file");
+        }
+    }
+
+    #[test]
+    fn longer_approval_keeps_the_target() {
+        let home = guarded();
+        approve_for(&home, "3s");
+        let script = "touch started; sleep 5; grep -q t-production \"$KUBECONFIG\"";
+        let mut child = run(&home, PRODUCTION, &["sh", "-c", script]).command().spawn().unwrap();
+        eventually("the command starts", || home.path("started").exists());
+        approve_for(&home, "7s");
+        assert!(child.wait().unwrap().success());
+        // The watcher waits for the second one, and a later command shares it.
+        run(&home, PRODUCTION, &["sh", "-c", WAIT]).ok();
+    }
+
+    #[test]
+    fn watcher_of_an_approval_ends_with_the_commands() {
+        let home = guarded();
+        approve(&home, "production");
+        run(&home, PRODUCTION, &["true"]).ok();
+        let marker = room(&home, "p").display().to_string();
+        let is_watching = || {
+            std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let line = String::from_utf8_lossy(&line).into_owned();
+                line.contains(&marker) && line.contains("approval")
+            })
+        };
+        eventually("the watcher ends", || !is_watching());
+    }
+}
+
 mod lifting {
     use super::*;
 

@@ -1,0 +1,120 @@
+//! Watching the approval of a guarded context while commands run in a session that it opened.
+//!
+//! An approval that is revoked withdraws its targets at once: the call that revokes does it. One that lapses does so while nobody calls. A
+//! process beside the command (`watcher.rs` of the program) waits for that moment, removes the targets from the room's copies and says so on
+//! the standard error of what runs there. It looks at the store only then: a longer approval that was given meanwhile is found there.
+//!
+//! It never takes the room's lock, so that the end of a session for one command alone finds the room free.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::context::approval;
+use crate::error::Result;
+use crate::names::ContextName;
+use crate::session::watch::write_to_stderr_of;
+use crate::session::{Room, Session};
+use crate::state::State;
+use crate::text::quoted;
+
+/// Longest time between two looks at the room.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Looks at the records between two searches for processes that hold the room without a record.
+const SEARCH_EVERY: u32 = 10;
+
+/// Lock file of the watcher in the room.
+const LOCK: &str = "approval-watch";
+
+/// Room whose approval is watched.
+#[derive(Clone, Debug)]
+pub struct ApprovalWatch {
+    room: Room,
+    label: String,
+    context: ContextName,
+}
+
+impl ApprovalWatch {
+    /// Watch of a session whose context has been approved.
+    pub fn new(session: &Session, context: ContextName) -> Self {
+        ApprovalWatch { room: session.room().clone(), label: session.label().to_owned(), context }
+    }
+
+    /// Arguments from which [`ApprovalWatch::of_args`] makes the same watch in another process.
+    pub fn to_args(&self) -> [String; 3] {
+        let room = self.room.dir().to_string_lossy().into_owned();
+        [room, self.label.clone(), self.context.to_string()]
+    }
+
+    /// Watch from its arguments.
+    pub fn of_args(args: &[String]) -> Option<Self> {
+        let [dir, label, context] = args else { return None };
+        let room = Room::at(PathBuf::from(dir));
+        Some(ApprovalWatch { room, label: label.clone(), context: context.parse().ok()? })
+    }
+
+    /// Whether a process watches the room's approval.
+    pub fn is_watched(&self) -> bool {
+        matches!(self.room.try_watch(LOCK, false), Ok(None))
+    }
+
+    /// Watches until nothing runs in the room, or the approval has lapsed and its targets are withdrawn. Returns at once if
+    /// another process watches. `open` opens the state anew: another process may have changed it.
+    pub fn run(&self, open: impl Fn() -> Result<State>) -> Result<()> {
+        loop {
+            let Some(watch) = self.room.try_watch(LOCK, true)? else { return Ok(()) };
+            while let Some(left) = self.time_left(&open()?)? {
+                if !self.is_busy_for(left) {
+                    return Ok(());
+                }
+            }
+            let state = open()?;
+            if state.withdraw_unapproved(Some(&self.context))? > 0 {
+                self.announce();
+            }
+            drop(watch);
+            // A command with a new approval may have found this watcher in its last moment.
+            if self.time_left(&open()?)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Time until the last approval in force ends; `None` if none is.
+    fn time_left(&self, state: &State) -> Result<Option<Duration>> {
+        let Some(context) = state.contexts().find(&self.context)? else { return Ok(None) };
+        Ok(approval::in_force_of(state, &context)?.iter().map(|approval| approval.time_left).max())
+    }
+
+    /// Waits for a time. Returns `false` as soon as nothing runs in the room.
+    fn is_busy_for(&self, time: Duration) -> bool {
+        let begun = Instant::now();
+        let mut unrecorded = 0;
+        loop {
+            let left = time.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(POLL));
+            if self.room.has_running_record() {
+                unrecorded = 0;
+                continue;
+            }
+            // What a command left in the background holds the room; the search for it reads every process.
+            if unrecorded % SEARCH_EVERY == 0 && self.room.holders().is_empty() {
+                return false;
+            }
+            unrecorded += 1;
+        }
+    }
+
+    fn announce(&self) {
+        let (context, session) = (quoted(self.context.as_str()), quoted(&self.label));
+        let message = format!(
+            "sessile: the approval of context {context} ended; its targets were removed from session {session}\n"
+        );
+        for running in self.room.running() {
+            write_to_stderr_of(running.process.pid, &message);
+        }
+    }
+}
