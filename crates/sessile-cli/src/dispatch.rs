@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     }
     let world = World::from_process();
     if world.variable(crate::completion::VARIABLE).is_some()
-        && let Some(status) = crate::completion::answer(&world)
+        && let Some(status) = crate::completion::answer(&world, &args)
     {
         return ExitCode::from(status);
     }

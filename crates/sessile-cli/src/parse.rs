@@ -23,10 +23,19 @@ pub(crate) struct ParsedLine {
 /// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,
 /// and with the whole one for help, suggestions and errors.
 pub(crate) fn parse(args: &[OsString]) -> Result<ParsedLine, clap::Error> {
+    let expanded = expanded(args);
+    let args = expanded.as_deref().unwrap_or(args);
     if let Some(parsed) = pruned(args).and_then(|tree| parse_with(tree, args).ok()) {
         return Ok(parsed);
     }
     parse_with(Cli::command(), args)
+}
+
+/// The arguments with the command that the word `use` stands for.
+fn expanded(args: &[OsString]) -> Option<Vec<OsString>> {
+    let [program, first, rest @ ..] = args else { return None };
+    let words = || [program.clone(), "context".into(), "use".into()].into_iter();
+    (first == "use").then(|| words().chain(rest.iter().cloned()).collect())
 }
 
 /// The words that name the command: `session state get`.

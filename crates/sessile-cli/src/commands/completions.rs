@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use crate::cli::Cx;
-use crate::completion::VARIABLE;
+use crate::completion;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -28,14 +28,10 @@ enum Shell {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
-    let completer: &dyn EnvCompleter = match args.shell {
-        Shell::Bash => &Bash,
-        Shell::Zsh => &Zsh,
-        Shell::Fish => &Fish,
+    let script = match args.shell {
+        Shell::Bash => completion::BASH,
+        Shell::Zsh => completion::ZSH,
+        Shell::Fish => completion::FISH,
     };
-    let mut script = Vec::new();
-    completer.write_registration(VARIABLE, "sessile", "sessile", "sessile", &mut script)?;
-    let script = String::from_utf8_lossy(&script);
     cx.out.result(&json!({ "script": script }), || script.to_string())
 }

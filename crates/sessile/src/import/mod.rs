@@ -12,4 +12,4 @@ mod scan;
 
 pub use grouping::{FoundTarget, ProposedContext, propose};
 pub use plan::{ImportResult, ImportedContext, apply, contexts_of, new_contexts, plan_text};
-pub use scan::{Scan, UnreadableTool, scan};
+pub use scan::{Scan, UnreadableTool, binding_values, scan};

@@ -44,6 +44,30 @@ pub fn scan(state: &State) -> Result<Scan> {
     Ok(scan)
 }
 
+/// The values that a binding can have: the targets in the user's files, or `true` and `false`.
+pub fn binding_values(state: &State, tool: &str, key: &str) -> Result<Vec<String>> {
+    let (profile, _) = state.tools().get(tool)?;
+    if profile.binding(key).is_some_and(|binding| binding.flag) {
+        return Ok(["true", "false"].map(str::to_owned).into());
+    }
+    let files = OriginalFiles::of(state);
+    let mut values = Vec::new();
+    for set in profile.targets.iter().filter(|set| set.name == key) {
+        match container(&profile, set) {
+            None => values.extend(names(&files, &profile, set, &BTreeMap::new())?),
+            Some(outer) => {
+                for name in names(&files, &profile, outer, &BTreeMap::new())? {
+                    let said = BTreeMap::from([(outer.name.clone(), name)]);
+                    values.extend(names(&files, &profile, set, &said)?);
+                }
+            }
+        }
+    }
+    values.sort();
+    values.dedup();
+    Ok(values)
+}
+
 fn targets(files: &OriginalFiles<'_>, profile: &Profile) -> Result<Vec<FoundTarget>> {
     let mut found = Vec::new();
     for set in profile.targets.iter().filter(|set| is_proposed(profile, set)) {

@@ -2,6 +2,7 @@
 
 mod color;
 mod completions;
+mod completions_in_shells;
 mod demo;
 mod global_flags;
 mod help;
