@@ -13,7 +13,7 @@ use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
 use crate::tool::profile::{Binding, Edit, ExistenceCheck, Isolation, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
-use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
+use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies, ini};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 /// A binding that was carried out.
@@ -136,9 +136,11 @@ impl Binder<'_> {
 
     /// A bound key that no variable carries, neither its own nor that of another bound key.
     fn uncarried(&self, bindings: &Bindings) -> Option<UncarriedKey> {
-        if self.profile.env_level != Isolation::None {
+        let is_none = self.profile.env_level == Isolation::None;
+        if !is_none && !self.profile.has_targets_in_home() {
             return None;
         }
+        let is_in_home = |key: &str| self.profile.is_in_home(key);
         let bound =
             || bindings.iter().filter_map(|(key, value)| Some((key, value, self.profile.binding(key)?)));
         let names = |key: &str| {
@@ -149,9 +151,13 @@ impl Binder<'_> {
         };
         let is_off = |value: &Value| *value == Value::Bool(false);
         let (key, ..) = bound().find(|(key, value, binding)| {
-            *key != STRICT && !is_off(value) && binding.variables.is_empty() && !names(key)
+            *key != STRICT
+                && !is_off(value)
+                && binding.variables.is_empty()
+                && !names(key)
+                && (is_none || is_in_home(key))
         })?;
-        Some(UncarriedKey { key: key.clone(), home_level: self.profile.home_level })
+        Some(UncarriedKey { key: key.clone(), home_level: self.profile.home_level || is_in_home(key) })
     }
 
     /// Variables that would override the context, including those of keys that it does not bind.
@@ -255,46 +261,18 @@ impl Binder<'_> {
             let name = PathBuf::from(name);
             let text = read_up_to(&path, LARGEST_UNDERSTOOD)?.unwrap_or_default();
             let of_file = || edits.iter().filter(|(_, edit, _)| edit.file == *file);
-            let notation =
-                of_file().find_map(|(_, edit, _)| edit.format.notation()).unwrap_or(Notation::Yaml);
-            let mut tree = notation.parse(&path, &text).map_err(|error| match error {
-                Error::Tool(ToolError::InvalidFile { line, message, .. }) => {
-                    // The error names the file that the user can repair, not its copy in the room.
-                    let path = self.original(&path).into_iter().next().unwrap_or_default();
-                    Error::Tool(ToolError::InvalidFile { path, line, message })
-                }
-                other => other,
-            })?;
-            let before = tree.clone();
-            for (key, edit, value) in of_file() {
-                let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
-                if let Some(required) = &edit.require
-                    && !place(required).exists(&mut tree)
-                {
-                    return Err(self.not_found(key, value, &[path]));
-                }
-                if let Some(set) = &edit.set {
-                    let text = match (&edit.from, &edit.value) {
-                        (Some(from), _) => place(from).text(&mut tree),
-                        (None, Some(template)) => Some(filled(template, value, said)),
-                        (None, None) => Some((*value).to_owned()),
-                    };
-                    match text {
-                        Some(text) => drop(place(set).set(&mut tree, &Scalar::quoted(text))),
-                        None => place(set).remove(&mut tree),
-                    }
-                }
-                if let (Some(flag), Some(required)) = (&edit.mark, &edit.require) {
-                    place(required).mark(&mut tree, flag);
-                }
-            }
+            let notation = of_file().find_map(|(_, edit, _)| edit.format.notation());
+            let new = match notation {
+                Some(notation) => self.edit_tree(&path, &text, notation, of_file(), said)?,
+                None => self.edit_text(&text, of_file(), said)?,
+            };
             // A link in the place of the copy leads out of the room; a copy takes its place again.
             let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
             if is_link {
                 crate::tool::seed::remove(&path)?;
             }
-            if is_link || !tree.says_the_same(&before) {
-                changed.push((dir, name, notation.write(&tree)));
+            if let Some(new) = new.or_else(|| is_link.then_some(text)) {
+                changed.push((dir, name, new));
             }
         }
         // All files are written after all were checked: an error in the second must not leave the first one
@@ -303,6 +281,74 @@ impl Binder<'_> {
             dir.replace(&name, &text, 0o600)?;
         }
         Ok(files.into_iter().map(|file| self.room.join(file)).collect())
+    }
+
+    /// The new text of a file that is a tree; `None` if it says the same as before.
+    fn edit_tree<'e>(
+        &self,
+        path: &Path,
+        text: &str,
+        notation: Notation,
+        edits: impl Iterator<Item = &'e (&'e str, &'e Edit, &'e str)>,
+        said: &BTreeMap<String, String>,
+    ) -> Result<Option<String>> {
+        let mut tree = notation.parse(path, text).map_err(|error| match error {
+            Error::Tool(ToolError::InvalidFile { line, message, .. }) => {
+                // The error names the file that the user can repair, not its copy in the room.
+                let path = self.original(path).into_iter().next().unwrap_or_default();
+                Error::Tool(ToolError::InvalidFile { path, line, message })
+            }
+            other => other,
+        })?;
+        let before = tree.clone();
+        for (key, edit, value) in edits {
+            let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
+            if let Some(required) = &edit.require
+                && !place(required).exists(&mut tree)
+            {
+                return Err(self.not_found(key, value, &[path.to_owned()]));
+            }
+            if let Some(set) = &edit.set {
+                let text = match (&edit.from, &edit.value) {
+                    (Some(from), _) => place(from).text(&mut tree),
+                    (None, Some(template)) => Some(filled(template, value, said)),
+                    (None, None) => Some((*value).to_owned()),
+                };
+                match text {
+                    Some(text) => drop(place(set).set(&mut tree, &Scalar::quoted(text))),
+                    None => place(set).remove(&mut tree),
+                }
+            }
+            if let (Some(flag), Some(required)) = (&edit.mark, &edit.require) {
+                place(required).mark(&mut tree, flag);
+            }
+        }
+        Ok((!tree.says_the_same(&before)).then(|| notation.write(&tree)))
+    }
+
+    /// The new text of a file with sections, or of one that is a single value; `None` if it is the same.
+    fn edit_text<'e>(
+        &self,
+        text: &str,
+        edits: impl Iterator<Item = &'e (&'e str, &'e Edit, &'e str)>,
+        said: &BTreeMap<String, String>,
+    ) -> Result<Option<String>> {
+        let mut new = text.to_owned();
+        for (key, edit, value) in edits {
+            let fill = |text: &str| filled(text, value, said);
+            let wanted = match &edit.source {
+                Some(source) => {
+                    let source = self.room.join(source);
+                    edit.source_value(&source, fill).ok_or_else(|| self.not_found(key, value, &[source]))?
+                }
+                None => fill(edit.value.as_deref().unwrap_or("{value}")),
+            };
+            new = match edit.set.as_deref().and_then(|place| place.rsplit_once('.')) {
+                Some((title, name)) => ini::with_value(&new, &fill(title), &fill(name), &wanted),
+                None => wanted,
+            };
+        }
+        Ok((new != text).then_some(new))
     }
 
     /// Fails if a directory on the way to a file in the room has become a link.

@@ -17,7 +17,7 @@ use crate::text::{quoted, shown};
 use crate::tool::bind::filled;
 use crate::tool::catalog::Source;
 use crate::tool::paths::{Originals, SessionPaths};
-use crate::tool::profile::{ExistenceCheck, Profile};
+use crate::tool::profile::{ExistenceCheck, Profile, Seed};
 use crate::tool::seed::sources;
 use crate::tool::target::{BoundTargets, names_in};
 
@@ -226,7 +226,9 @@ impl OriginalFiles<'_> {
 
     /// The originals of a file in the room.
     fn locate(&self, profile: &Profile, file: &Path) -> Vec<PathBuf> {
-        let found = profile.seed.iter().find_map(|seed| Some((seed, file.strip_prefix(&seed.to).ok()?)));
+        let home: Vec<Seed> = profile.home_seeds().collect();
+        let mut seeds = profile.seed.iter().chain(&home);
+        let found = seeds.find_map(|seed| Some((seed, file.strip_prefix(&seed.to).ok()?)));
         let Some((seed, rest)) = found else { return Vec::new() };
         let world = self.state.world();
         let own = seed.variable.as_deref().and_then(|name| self.originals.get(world, name));

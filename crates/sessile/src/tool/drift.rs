@@ -19,7 +19,7 @@ use crate::tool::binding::binding_values;
 use crate::tool::plan::Plan;
 use crate::tool::profile::{Edit, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
-use crate::tool::tree::{Notation, Tree, TreePath};
+use crate::tool::tree::{Tree, TreePath};
 
 /// A pinned value that a tool's copy no longer has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,7 +76,7 @@ pub(super) fn drift_of(profile: &Profile, room: &Path, bindings: &Bindings) -> V
         };
         for edit in &binding.edit {
             let copy = copies.entry(edit.file.as_str()).or_insert_with(|| load(room, edit));
-            let Some(current) = drifted(edit, copy.as_mut(), value, &said) else { continue };
+            let Some(current) = drifted(room, edit, copy.as_mut(), value, &said) else { continue };
             let (tool, key, pinned) = (profile.name.clone(), key.clone(), value.clone());
             drift.push(Drift { tool, key, pinned, current });
             // One line for a key, however many places it is written to.
@@ -89,27 +89,34 @@ pub(super) fn drift_of(profile: &Profile, room: &Path, bindings: &Bindings) -> V
 fn load(room: &Path, edit: &Edit) -> Option<Tree> {
     let path = room.join(&edit.file);
     let text = read_up_to(&path, LARGEST_UNDERSTOOD).ok()??;
-    edit.format.notation().unwrap_or(Notation::Yaml).parse(&path, &text).ok()
+    edit.format.read(&path, &text).ok()
 }
 
 /// The value in a copy, if it is not the pinned one.
 fn drifted(
+    room: &Path,
     edit: &Edit,
     copy: Option<&mut Tree>,
     value: &str,
     said: &BTreeMap<String, String>,
 ) -> Option<Option<String>> {
     let Some(copy) = copy else { return Some(None) };
-    let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
+    let fill = |text: &str| filled(text, value, said);
+    let place = |template: &str| TreePath::parse(template, fill);
     if edit.require.as_deref().is_some_and(|required| !place(required).exists(copy)) {
         return Some(None);
     }
-    let set = edit.set.as_deref()?;
+    let set = edit.place()?;
+    let source = room.join(edit.source.as_deref().unwrap_or_default());
     let pinned = match (&edit.from, &edit.value) {
+        _ if edit.source.is_some() => edit.source_value(&source, fill),
         (Some(from), _) => place(from).text(copy),
         (None, Some(template)) => Some(filled(template, value, said)),
         (None, None) => Some(value.to_owned()),
     };
     let current = place(set).text(copy).filter(|text| !text.is_empty());
-    (current != pinned).then_some(current)
+    (current != pinned).then(|| match edit.source {
+        Some(_) => edit.source_name(&source, &current?),
+        None => current,
+    })
 }

@@ -32,6 +32,7 @@ mod binding;
 mod catalog;
 mod current;
 mod drift;
+mod edit;
 pub(crate) mod gitconfig;
 mod oversize;
 mod parse_profile;

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::error::{Error, FileError, Result};
 use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
-    Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
+    Append, Binding, Edit, EditFormat, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed,
+    SharedWhen,
 };
 use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 
@@ -221,6 +222,13 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The members of a table of texts.
+    fn texts(&self, key: &str) -> Result<Vec<(String, String)>> {
+        let Some(table) = self.optional(key)? else { return Ok(Vec::new()) };
+        let names = table.node.members().iter().map(|(name, _)| name);
+        names.map(|name| Ok((name.clone(), table.text(name)?))).collect()
+    }
+
     fn pairs(&self, key: &str) -> Result<Vec<(String, String)>> {
         let Some(table) = self.optional(key)? else { return Ok(Vec::new()) };
         let members = table.node.members().iter();
@@ -258,6 +266,7 @@ impl<'a> Table<'a> {
             "except",
             "link",
             "make",
+            "pinned-by",
         ])?;
         let make = match self.optional_text("make")?.as_deref() {
             None => None,
@@ -282,6 +291,7 @@ impl<'a> Table<'a> {
             link: self.list("link")?,
             make,
             skip_backups: false,
+            pinned_by: self.texts("pinned-by")?,
         })
     }
 
@@ -303,7 +313,8 @@ impl<'a> Table<'a> {
         let mut sets: Vec<TargetSet> = Vec::new();
         for table in self.tables("target")? {
             table.only(&[
-                "name", "file", "format", "entries", "content", "url", "refs", "identity", "selected",
+                "name", "file", "format", "entries", "content", "url", "refs", "keep", "drop", "plain",
+                "identity", "selected",
             ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
             let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
@@ -349,13 +360,6 @@ impl<'a> Table<'a> {
             let (format, name) = (table.target_format()?, table.optional_text("name")?);
             Ok::<_, Error>(EntryContent { file, format, name })
         });
-        let refs = match self.optional("refs")? {
-            None => Vec::new(),
-            Some(table) => {
-                let names = table.node.members().iter().map(|(name, _)| name);
-                names.map(|name| Ok((name.clone(), table.text(name)?))).collect::<Result<_>>()?
-            }
-        };
         let (format, entries) = (self.target_format()?, self.text_or_list("entries")?);
         // Names of tables and columns cannot be SQL parameters, so they must need no quoting.
         let is_plain =
@@ -372,13 +376,16 @@ impl<'a> Table<'a> {
             entries,
             content: content.transpose()?,
             url: self.flag("url", false)?,
-            refs,
+            refs: self.texts("refs")?,
+            keep: self.list("keep")?,
+            drop: self.list("drop")?,
+            plain: self.optional_text("plain")?,
         })
     }
 
     fn target_format(&self) -> Result<TargetFormat> {
         TargetFormat::named(&self.text("format")?)
-            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, sqlite or lines"))
+            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, file, sqlite or lines"))
     }
 
     fn exists(&self) -> Result<ExistenceCheck> {
@@ -394,15 +401,21 @@ impl<'a> Table<'a> {
     }
 
     fn edit(&self) -> Result<Edit> {
-        self.only(&["file", "format", "require", "set", "value", "from", "mark"])?;
-        let format = self.format()?.filter(|format| *format != Format::Gitconfig);
+        self.only(&["file", "format", "require", "set", "value", "from", "source", "mark"])?;
+        let format = EditFormat::named(&self.text("format")?)
+            .ok_or_else(|| self.wrong("format", "yaml, json, ini or text"))?;
+        let set = self.optional_text("set")?;
+        if format == EditFormat::Ini && !set.as_ref().is_some_and(|set| set.contains('.')) {
+            return Err(self.wrong("set", "SECTION.KEY"));
+        }
         Ok(Edit {
             file: self.inside("file")?,
-            format: format.ok_or_else(|| self.wrong("format", "yaml or json"))?,
+            format,
             require: self.optional_text("require")?,
-            set: self.optional_text("set")?,
+            set,
             value: self.optional_text("value")?,
             from: self.optional_text("from")?,
+            source: self.node.get("source").map(|_| self.inside("source")).transpose()?,
             mark: self.optional_text("mark")?,
         })
     }

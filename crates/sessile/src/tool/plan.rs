@@ -78,6 +78,9 @@ pub struct WorkSeed {
     pub except: Vec<String>,
     /// Entries that are linked.
     pub link: Vec<String>,
+    /// Entries that are left out if the context binds a key, each with the key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned_by: Vec<(String, String)>,
 }
 
 /// Copies in a room, by tool.

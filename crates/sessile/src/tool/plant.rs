@@ -41,6 +41,16 @@ fn temporary(world: &crate::world::World) -> &Path {
     said.unwrap_or(Path::new("/tmp"))
 }
 
+/// Reason why a tool's state cannot be copied: a login whose tokens rotate.
+pub(crate) fn reason_to_share(profile: &Profile, places: &SessionPaths) -> Result<Option<String>> {
+    let Some(when) = &profile.shared_when else { return Ok(None) };
+    let Some(file) = places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
+    let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
+    Ok(text.contains(&when.holds).then(|| {
+        format!("its login in {} rotates, and a copy would be logged out", crate::text::shown(file.display()))
+    }))
+}
+
 impl Preparation<'_> {
     pub(super) fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
         let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
@@ -52,7 +62,7 @@ impl Preparation<'_> {
             unless_set: Vec::new(),
             clears: profile.always_clears.clone(),
             work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
-            shared: self.reason_to_share(profile)?,
+            shared: reason_to_share(profile, &self.places)?,
             home_only: profile
                 .only_at_home()
                 .map(|state| HomeOnlyState { state, programs: profile.programs.clone() }),
@@ -150,6 +160,7 @@ impl Preparation<'_> {
             to: PathBuf::from(self.places.fill(&seed.to)?),
             except: seed.except.clone(),
             link: seed.link.clone(),
+            pinned_by: seed.pinned_by.clone(),
         })
     }
 
@@ -186,18 +197,6 @@ impl Preparation<'_> {
             if planted.is_ok() { "the session has a copy as it is" } else { "the session begins without it" };
         self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
         planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
-    }
-
-    fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
-        let Some(when) = &profile.shared_when else { return Ok(None) };
-        let Some(file) = self.places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
-        let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
-        Ok(text.contains(&when.holds).then(|| {
-            format!(
-                "its login in {} rotates, and a copy would be logged out",
-                crate::text::shown(file.display())
-            )
-        }))
     }
 
     /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.

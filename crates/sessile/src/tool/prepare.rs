@@ -217,6 +217,9 @@ impl Preparation<'_> {
                     ) if !is_bound => self.leave_out(profile, path, is_protected)?,
                     planted => planted?,
                 };
+                if plan.home.is_some() {
+                    self.plant_home_files(profile, is_protected)?;
+                }
                 plan.tools.retain(|tool| tool.tool != profile.name);
                 // Its binding was in the old copy, so it has to be applied anew.
                 plan.bound.retain(|bound| bound.tool != profile.name);
@@ -231,7 +234,8 @@ impl Preparation<'_> {
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
         self.grow_config(&mut plan, &copies)?;
         let is_exposed = plan.home.is_some() && self.unlink_defaults(&profiles, &targets)?;
-        if wanted.level == Level::Home && plan.home.is_none() || is_exposed {
+        let is_home_new = wanted.level == Level::Home && plan.home.is_none() || is_exposed;
+        if is_home_new {
             plan.home = Some(self.grow_home(&copies, &profiles, &targets)?);
             plan.real_home.clone_from(&self.places.home);
         }
@@ -249,7 +253,7 @@ impl Preparation<'_> {
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
         let was_bound = std::mem::take(&mut plan.bound);
-        if self.bind(&mut plan, &profiles, context, &copies, &was_bound)? {
+        if self.bind(&mut plan, &profiles, context, &copies, (&was_bound, is_home_new))? {
             // A copy that was made anew has the protected targets again.
             withheld = withholding.apply(&plan, before.as_ref())?;
         }
@@ -291,7 +295,7 @@ impl Preparation<'_> {
         profiles: &[Profile],
         context: Option<&Context>,
         copies: &Copies,
-        was_bound: &[AppliedBinding],
+        (was_bound, is_home_new): (&[AppliedBinding], bool),
     ) -> Result<bool> {
         let Some(context) = context else { return Ok(false) };
         let mut is_copied_anew = false;
@@ -314,7 +318,11 @@ impl Preparation<'_> {
             let same =
                 was_bound.iter().find(|old| old.tool == *tool && old.has_targets_of(profile, bindings));
             let mut is_restricted = same.map_or(is_strict, |old| old.restricted || is_strict);
-            let is_as_before = same.is_some_and(|old| old.restricted == is_restricted);
+            let is_copied = is_home_new && profile.has_targets_in_home();
+            if is_copied {
+                is_restricted = is_strict;
+            }
+            let is_as_before = !is_copied && same.is_some_and(|old| old.restricted == is_restricted);
             let is_repinned = shared.is_none()
                 && was_bound.iter().any(|old| old.tool == *tool && old.bindings == *bindings);
             let drift = if is_repinned { drift_of(profile, &self.places.room, bindings) } else { Vec::new() };

@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::tool::target::TargetSet;
 use crate::tool::tree::Notation;
 
+/// The home in a room.
+pub(crate) const ROOM_HOME: &str = "home";
+
 /// Isolation of a tool by variables alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -134,6 +137,9 @@ pub struct Seed {
     pub make: Option<Placeholder>,
     /// Whether backups and editors' files in a directory are left out.
     pub skip_backups: bool,
+    /// Entries of a working directory's state that are left out if the context binds a key, each with the key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pinned_by: Vec<(String, String)>,
 }
 
 /// Format of a seeded file.
@@ -216,13 +222,27 @@ pub enum ExistenceCheck {
     Entry,
 }
 
+/// Format of a file that a binding changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditFormat {
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// Sections in brackets; a path is `SECTION.KEY`.
+    Ini,
+    /// One value, which is the whole file.
+    Text,
+}
+
 /// A change to a file in the room.
 #[derive(Clone, Debug, Serialize)]
 pub struct Edit {
     /// The file.
     pub file: String,
     /// Format of the file.
-    pub format: Format,
+    pub format: EditFormat,
     /// Path that must exist in the tree.
     pub require: Option<String>,
     /// Path that gets a value.
@@ -231,6 +251,8 @@ pub struct Edit {
     pub value: Option<String>,
     /// Path whose value is copied.
     pub from: Option<String>,
+    /// File with sections that `from` is a path in, if it is not the changed file.
+    pub source: Option<String>,
     /// The flag that the required element gets, and its siblings lose.
     pub mark: Option<String>,
 }
@@ -298,6 +320,26 @@ impl Profile {
     /// The binding of a key.
     pub fn binding(&self, key: &str) -> Option<&Binding> {
         self.bind.iter().find(|(name, _)| name == key).map(|(_, binding)| binding)
+    }
+
+    /// The files that get private copies at the `home` level, as seeds.
+    pub(crate) fn home_seeds(&self) -> impl Iterator<Item = Seed> {
+        self.home.iter().map(|name| Seed {
+            from: vec![format!("{{home}}/{name}")],
+            to: format!("{ROOM_HOME}/{name}"),
+            ..Seed::default()
+        })
+    }
+
+    /// Whether entries of its targets are in files that only a moved home isolates.
+    pub(crate) fn has_targets_in_home(&self) -> bool {
+        self.targets.iter().any(|set| self.is_in_home(&set.name))
+    }
+
+    /// Whether entries of a set are in such a file.
+    pub(crate) fn is_in_home(&self, set: &str) -> bool {
+        let mut places = self.targets.iter().filter(|one| one.name == set).flat_map(|set| &set.places);
+        places.any(|place| Path::new(&place.file).starts_with(ROOM_HOME))
     }
 
     /// As JSON, with maps where there are pairs.

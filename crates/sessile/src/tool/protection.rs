@@ -16,9 +16,10 @@ use crate::state::State;
 use crate::tool::bind::filled;
 use crate::tool::binding::target_names;
 use crate::tool::paths::{Originals, SessionPaths};
-use crate::tool::profile::{ExistenceCheck, Profile};
+use crate::tool::plant::reason_to_share;
+use crate::tool::profile::{ExistenceCheck, Profile, Seed};
 use crate::tool::seed::sources;
-use crate::tool::target::{TargetPlace, TargetSet, identities, is_same_name};
+use crate::tool::target::{TargetPlace, TargetSet, identities, is_same_name, value_identity};
 
 /// A target that a guarded context of the user binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +36,9 @@ pub struct GuardedTarget {
     pub shared_with: Vec<String>,
     /// Whether it has an entry in the user's files; a target without one cannot be withheld.
     pub has_entry: bool,
+    /// Reason why the tool is shared with every session, if it is: then nothing of it can be withheld.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_login: Option<String>,
     #[serde(skip)]
     pub(crate) identities: Vec<String>,
     /// Values of the bindings beside it, for the placeholders of paths.
@@ -46,7 +50,7 @@ impl GuardedTarget {
     /// Whether it is withheld from sessions of other contexts.
     pub fn is_protected(&self) -> bool {
         // Without an entry nothing can be removed, and calling it protected would promise too much.
-        self.shared_with.is_empty() && self.has_entry
+        self.shared_with.is_empty() && self.has_entry && self.shared_login.is_none()
     }
 
     /// Whether sessions of this context have it.
@@ -83,6 +87,13 @@ impl ContextProtection {
             match () {
                 () if !is_own => {}
                 () if !target.shared_with.is_empty() => found.shared.push(target),
+                () if target.shared_login.is_some() => found.not_protected.push(format!(
+                    "{}: the {} {} stays in every session: {}",
+                    target.tool,
+                    target.key,
+                    target.name,
+                    target.shared_login.unwrap_or_default()
+                )),
                 () if target.has_entry => found.protected.push(target),
                 () => found.not_protected.push(format!(
                     "{}: the {} {} has no entry in a file",
@@ -254,14 +265,23 @@ impl<'a> OriginalFiles<'a> {
         let is_fixed = |sign: &ExistenceCheck| matches!(sign, ExistenceCheck::Is(known) if *known == name);
         let is_virtual = profile.binding(&key).is_some_and(|binding| binding.exists.iter().any(is_fixed));
         let has_entry = !is_virtual || !identities.is_empty();
+        let mut identities = identities;
+        let mut places = profile.targets.iter().filter(|set| set.name == key).flat_map(|set| &set.places);
+        if places.any(|place| place.url) {
+            // A variable may spell the address in another way.
+            identities.push(value_identity(&name));
+        }
+        // A file that cannot be read is reported when the tool is prepared.
+        let shared_login = reason_to_share(profile, &self.places).unwrap_or_default();
         let (contexts, shared_with) = (Vec::new(), Vec::new());
-        GuardedTarget { tool, key, name, contexts, shared_with, has_entry, identities, said }
+        GuardedTarget { tool, key, name, contexts, shared_with, has_entry, shared_login, identities, said }
     }
 
     /// The user's files that a path in a room is copied from: those of the variable, and those at the usual place.
     pub(crate) fn files_of(&self, profile: &Profile, file: &str) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        for seed in &profile.seed {
+        let home: Vec<Seed> = profile.home_seeds().collect();
+        for seed in profile.seed.iter().chain(&home) {
             let Ok(rest) = Path::new(file).strip_prefix(&seed.to) else { continue };
             let world = self.state.world();
             let own = seed.variable.as_deref().and_then(|name| self.originals.get(world, name));

@@ -6,15 +6,13 @@ use crate::error::{FileError, Result};
 use crate::tool::plan::{Copies, Plan};
 use crate::tool::plant::is_too_large;
 use crate::tool::prepare::Preparation;
-use crate::tool::profile::{Profile, Seed};
+use crate::tool::profile::{Profile, ROOM_HOME, Seed};
 use crate::tool::protection::GuardedTarget;
 use crate::tool::seed::{self, make_dir};
 use crate::tool::symlink_farm::{self, PrivatePaths};
 
 /// Variable of the configuration directory, for tools that have no variable of their own.
 const XDG_CONFIG: &str = "xdg/config";
-/// The home in a room.
-const HOME: &str = "home";
 
 impl Preparation<'_> {
     /// The copies that stand for something below a directory of the user's.
@@ -62,7 +60,7 @@ impl Preparation<'_> {
 
     /// Removes links in the room's home that lead to the user's own files of protected tools. Returns whether there were any.
     pub(super) fn unlink_defaults(&self, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<bool> {
-        let at = self.places.room.join(HOME);
+        let at = self.places.room.join(ROOM_HOME);
         let mut is_any = false;
         for (relative, _) in self.defaults(profiles, targets) {
             let mut path = at.clone();
@@ -81,6 +79,24 @@ impl Preparation<'_> {
         Ok(is_any)
     }
 
+    /// Copies the files of a tool that only a moved home isolates: paths below the home, and where their copies are. A file that
+    /// is too large has none; that of a protected tool is not linked either.
+    pub(super) fn plant_home_files(
+        &self,
+        profile: &Profile,
+        is_protected: bool,
+    ) -> Result<Vec<(PathBuf, PathBuf)>> {
+        let mut copies = Vec::new();
+        for (name, seed) in profile.home.iter().zip(profile.home_seeds()) {
+            let from = seed::sources(&seed, &self.places, None, None);
+            let Some(from) = from.first() else { continue };
+            if self.plant_in_home(&profile.name, &seed, from)? || is_protected {
+                copies.push((PathBuf::from(name), self.places.room.join(&seed.to)));
+            }
+        }
+        Ok(copies)
+    }
+
     pub(super) fn grow_home(
         &self,
         all: &Copies,
@@ -88,21 +104,16 @@ impl Preparation<'_> {
         targets: &[GuardedTarget],
     ) -> Result<PathBuf> {
         let real = self.places.home.clone().ok_or(FileError::NoHome("the session's home"))?;
-        let at = self.places.room.join(HOME);
+        let at = self.places.room.join(ROOM_HOME);
         let mut copies = self.copies_below(&real, all);
         for profile in profiles {
-            for name in profile.home.iter().filter(|name| real.join(name).exists()) {
-                let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
-                let is_protected = targets.iter().any(|target| target.tool == profile.name);
-                if self.plant_in_home(&profile.name, &seed, &real.join(name))? || is_protected {
-                    copies.push((PathBuf::from(name), at.join(name)));
-                }
-            }
+            let is_protected = targets.iter().any(|target| target.tool == profile.name);
+            copies.extend(self.plant_home_files(profile, is_protected)?);
         }
         for (relative, seed) in self.defaults(profiles, targets) {
             if !copies.iter().any(|(copied, _)| relative.starts_with(copied)) && !at.join(&relative).exists()
             {
-                let to = format!("{HOME}/{}", relative.display());
+                let to = format!("{ROOM_HOME}/{}", relative.display());
                 self.plant_in_home("", &Seed { to, ..seed.clone() }, &real.join(&relative))?;
                 copies.push((relative.clone(), at.join(&relative)));
             }

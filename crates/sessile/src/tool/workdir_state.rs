@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::files::{LockedDir, NoFollowDir};
 use crate::state::State;
 use crate::text::shown;
+use crate::tool::bind::AppliedBinding;
 use crate::tool::plan::{Plan, WorkSeed};
 use crate::tool::scope::IsolationScope;
 use crate::tool::seed::is_like;
@@ -53,19 +54,26 @@ pub(crate) fn plant(
     below: bool,
 ) -> Result<()> {
     let Some(cwd) = state.world().cwd() else { return Ok(()) };
-    let is_bound = |tool: &str| plan.bound.iter().any(|bound| bound.tool == tool);
+    let bound = |tool: &str| plan.bound.iter().find(|bound| bound.tool == tool);
+    let is_bound = |tool: &str| bound(tool).is_some();
     let tools = plan.tools.iter().filter(|tool| wanted.wants(&tool.tool, false, is_bound(&tool.tool)));
     for (tool, seed) in tools.flat_map(|tool| tool.work.iter().map(|seed| (tool.tool.as_str(), seed))) {
         // Searching is for the first command only: on the fast path it would cost a walk through the tree.
         let dirs = if below { dirs_with(cwd, &seed.from) } else { vec![cwd.to_owned()] };
         for dir in dirs {
-            plant_in(state, tool, &dir, seed, room)?;
+            plant_in(state, (tool, bound(tool)), &dir, seed, room)?;
         }
     }
     Ok(())
 }
 
-fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path) -> Result<()> {
+fn plant_in(
+    state: &State,
+    (tool, bound): (&str, Option<&AppliedBinding>),
+    dir: &Path,
+    seed: &WorkSeed,
+    room: &Path,
+) -> Result<()> {
     let from = dir.join(&seed.from);
     let Ok(found) = from.symlink_metadata() else { return Ok(()) };
     if !found.is_dir() && !found.is_symlink() || dir.join(&seed.to).symlink_metadata().is_ok() {
@@ -86,7 +94,15 @@ fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path)
         Err(_) => return Ok(()),
         Ok((source, root)) => {
             let mut selection = Selection::default();
-            selection.scan(&source, Path::new(""), seed);
+            let is_pinned = |key: &str| {
+                bound.is_some_and(|bound| {
+                    bound.restricted && bound.bindings.iter().any(|(bound, _)| bound == key)
+                })
+            };
+            let pinned = seed.pinned_by.iter().filter(|(_, key)| is_pinned(key)).map(|(entry, _)| entry);
+            let mut seed = seed.clone();
+            seed.except.extend(pinned.cloned());
+            selection.scan(&source, Path::new(""), &seed);
             if selection.is_empty() && selection.left_out == 0 {
                 return Ok(());
             }

@@ -21,6 +21,11 @@ impl FileCase {
         format!("[tools.{}]\n{}\n", self.tool, self.binding)
     }
 
+    /// The level at which the file is copied: no variable moves what is below the home.
+    pub(super) fn level(&self) -> &'static str {
+        if self.copy.starts_with("home/") { "home" } else { "env" }
+    }
+
     /// Writes the user's own file.
     pub(super) fn write(&self, home: &Home) {
         home.write(self.original, self.text);

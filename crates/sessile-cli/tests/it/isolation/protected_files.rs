@@ -116,6 +116,99 @@ const BY_FILES: &[FileCase] = &[
         stays: &[],
         goes: &["admin"],
     },
+    FileCase {
+        tool: "linode-cli",
+        binding: "user = \"production\"",
+        original: ".config/linode-cli",
+        copy: "linode/cli",
+        text: "[DEFAULT]\ndefault-user = alias\nregion = eu\n[production]\ntoken = gone\n[staging]\ntoken = keep\n[alias]\ntoken = gone\n",
+        stays: &["keep", "region = eu"],
+        goes: &["gone", "alias", "default-user"],
+    },
+    FileCase {
+        tool: "dvc",
+        binding: "remote = \"production\"",
+        original: ".config/dvc/config",
+        copy: "dvc/config",
+        text: "[core]\n    remote = staging\n['remote \"staging\"']\n    url = s3://keep\n['remote \"production\"']\n    url = s3://gone\n['remote \"alias\"']\n    url = s3://gone\n",
+        stays: &["keep", "remote = staging"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "hf",
+        binding: "account = \"production\"",
+        original: ".cache/huggingface/stored_tokens",
+        copy: "hf/stored_tokens",
+        text: "[production]\nhf_token = hf_gone\n[staging]\nhf_token = hf_keep\n[alias]\nhf_token = hf_gone\n",
+        stays: &["hf_keep"],
+        goes: &["hf_gone", "alias"],
+    },
+    FileCase {
+        tool: "poetry",
+        binding: "repository = \"production\"",
+        original: ".config/pypoetry/auth.toml",
+        copy: "poetry/auth.toml",
+        text: "[http-basic.staging]\nusername = \"u\"\npassword = \"keep\"\n[http-basic.production]\nusername = \"u\"\npassword = \"gone\"\n[http-basic.alias]\nusername = \"u\"\npassword = \"gone\"\n\
+               [pypi-token]\nstaging = \"keep2\"\nproduction = \"gone2\"\nother = \"gone2\"\n",
+        stays: &["keep", "keep2"],
+        goes: &["gone", "alias", "other"],
+    },
+    FileCase {
+        tool: "s3cmd",
+        binding: "account = \"PRODUCTION\"",
+        original: ".s3cfg",
+        copy: "s3cmd/s3cfg",
+        text: "[default]\naccess_key = PRODUCTION\nsecret_key = gone\n",
+        stays: &[],
+        goes: &["gone", "PRODUCTION"],
+    },
+    FileCase {
+        tool: "yarn",
+        binding: "registry = \"https://npm.prod.example/\"",
+        original: ".yarnrc.yml",
+        copy: "home/.yarnrc.yml",
+        text: "npmAuthToken: GO1\nnpmRegistryServer: https://npm.prod.example\n\
+               npmRegistries:\n  //npm.prod.example:\n    npmAuthToken: GO2\n  //public.example:\n    npmAuthToken: KEEP1\n\
+               npmScopes:\n  corp:\n    npmRegistryServer: https://npm.prod.example/\n    npmAuthToken: GO3\n  bare:\n    npmAuthToken: GO4\n",
+        stays: &["KEEP1", "bare", "npmRegistryServer: https://npm.prod.example"],
+        goes: &["GO1", "GO2", "GO3", "GO4"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"production\"",
+        original: ".my.cnf",
+        copy: "home/.my.cnf",
+        text: "[client]\nhost=p.example\nport=3306\nuser=gone\n[client_staging]\nhost=keep\n[client_production]\nhost=p.example\nport=3306\n[mysqld]\nquick=1\n",
+        stays: &["keep", "quick=1"],
+        goes: &["gone", "p.example"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"production\"",
+        original: ".mylogin.cnf",
+        copy: "home/.mylogin.cnf",
+        text: "obfuscated",
+        stays: &[],
+        goes: &["obfuscated"],
+    },
+    FileCase {
+        tool: "vault",
+        binding: "address = \"https://vault.prod.example\"",
+        original: ".vault-token",
+        copy: "home/.vault-token",
+        text: "hvs.of-some-server",
+        stays: &[],
+        goes: &["hvs"],
+    },
+    FileCase {
+        tool: "terraform",
+        binding: "host = \"tfe.prod.example\"",
+        original: ".terraform.d/credentials.tfrc.json",
+        copy: "home/.terraform.d/credentials.tfrc.json",
+        text: "{\"credentials\":{\"tfe.staging.example\":{\"token\":\"keep\"},\"tfe.prod.example\":{\"token\":\"gone\"}}}",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
 ];
 
 #[test]
@@ -127,7 +220,7 @@ fn copies_of_other_tools_do_not_hold_what_is_protected() {
             format!("guard = \"explicit\"\n{}", case.context()),
         );
         case.write(&home);
-        run(&home, &["--session", "s1"], &["true"]).ok();
+        run(&home, &["--session", "s1", "--isolate", case.level()], &["true"]).ok();
         case.check(&home, "s1");
     }
 }
@@ -151,4 +244,69 @@ fn hooked_shell_does_not_have_it() {
     let (text, status) = home.shell().run(script);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("t-staging") && !text.contains("t-production"), "{text}");
+}
+
+/// The login of a guarded target rotates, so that its file is shared with every session: nothing can be withheld.
+#[test]
+fn context_show_names_targets_whose_login_rotates() {
+    for (tool, binding, file, text) in [
+        (
+            "argocd",
+            "context = \"production\"",
+            ".config/argocd/config",
+            "contexts:\n- {name: production, server: p.example, user: pu}\nusers:\n- {name: pu, refresh-token: r}\n",
+        ),
+        (
+            "glab",
+            "host = \"gitlab.prod.example\"",
+            ".config/glab-cli/config.yml",
+            "hosts:\n    gitlab.prod.example:\n        token: t\n        oauth2_refresh_token: r\n",
+        ),
+        (
+            "rclone",
+            "remote = \"production\"",
+            ".config/rclone/rclone.conf",
+            "[production]\ntype = drive\ntoken = {\"refresh_token\":\"r\"}\n",
+        ),
+    ] {
+        let home = home();
+        let context = format!("guard = \"explicit\"\n[tools.{tool}]\n{binding}\n");
+        home.write(".config/sessile/contexts/production.toml", context);
+        home.write(file, text);
+        let (key, name) = binding.split_once(" = ").unwrap();
+        let name = name.trim_matches('"');
+        let login = home.path(file);
+        let reason = format!(
+            "{tool}: the {key} {name} stays in every session: its login in {} rotates, and a copy would be logged out",
+            login.display()
+        );
+        let shown = home.call(&["context", "show", "production"]).ok().stdout();
+        assert!(shown.contains(&format!("unprotected  {reason}\n")), "{shown}");
+        assert!(!shown.contains("  protected"), "{shown}");
+        let shown = home.call(&["context", "show", "production", "-ojson"]).ok().json();
+        assert_eq!(shown["not_protected"], serde_json::json!([reason]));
+        let status = home.call(&["status", "-ojson"]).ok().json();
+        assert_eq!(status["protected"], serde_json::json!([]), "{status}");
+        home.write(file, text.replace("refresh", "static"));
+        let shown = home.call(&["context", "show", "production"]).ok().stdout();
+        assert!(shown.contains("  protected") && !shown.contains(&reason), "{shown}");
+    }
+}
+
+/// The token in use is a file without a name; it is the stored one of the same value.
+#[test]
+fn hf_with_a_protected_token_in_use_does_not_start() {
+    let home = home();
+    let context = "guard = \"explicit\"\n[tools.hf]\naccount = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    home.write(
+        ".cache/huggingface/stored_tokens",
+        "[production]\nhf_token = hf_gone\n[staging]\nhf_token = hf_keep\n",
+    );
+    home.write(".cache/huggingface/token", "hf_gone\n");
+    let done = run(&home, &["--session", "s1"], &["hf", "auth", "token"]).run().exit(125);
+    assert!(done.stderr().contains("current account \"production\" is protected"), "{}", done.told());
+    assert!(!done.told().contains("hf_gone"), "{}", done.told());
+    let held = run(&home, &["--session", "s1"], &["sh", "-c", "cat \"$HF_HOME/token\""]).ok().stdout();
+    assert_eq!(held, "");
 }

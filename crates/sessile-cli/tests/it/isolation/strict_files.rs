@@ -3,6 +3,7 @@
 use crate::isolation::file_case::FileCase;
 use crate::isolation::strict::{bound, run};
 use crate::room;
+use testkit::Home;
 
 const BY_FILES: &[FileCase] = &[
     FileCase {
@@ -134,7 +135,120 @@ const BY_FILES: &[FileCase] = &[
         stays: &["keep"],
         goes: &["gone"],
     },
+    FileCase {
+        tool: "linode-cli",
+        binding: "user = \"staging\"",
+        original: ".config/linode-cli",
+        copy: "linode/cli",
+        text: "[DEFAULT]\ndefault-user = production\n\n[production]\ntoken = gone\n[staging]\ntoken = keep\n",
+        stays: &["keep", "[DEFAULT]\ndefault-user = staging\n"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "dvc",
+        binding: "remote = \"staging\"",
+        original: ".config/dvc/config",
+        copy: "dvc/config",
+        text: "[core]\n    analytics = false\n    remote = production\n['remote \"staging\"']\n    url = s3://keep\n['remote \"production\"']\n    url = s3://gone\n",
+        stays: &["keep", "analytics = false", "remote = staging"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "hf",
+        binding: "account = \"staging\"",
+        original: ".cache/huggingface/stored_tokens",
+        copy: "hf/stored_tokens",
+        text: "[production]\nhf_token = hf_gone\n\n[staging]\nhf_token = hf_keep\n",
+        stays: &["hf_keep"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "poetry",
+        binding: "repository = \"staging\"",
+        original: ".config/pypoetry/auth.toml",
+        copy: "poetry/auth.toml",
+        text: "[http-basic.staging]\nusername = \"keep\"\n[http-basic.production]\nusername = \"gone\"\n[pypi-token]\nstaging = \"keep2\"\nproduction = \"gone2\"\n",
+        stays: &["keep", "keep2"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "poetry",
+        binding: "repository = [\"staging\", \"pypi\"]",
+        original: ".config/pypoetry/config.toml",
+        copy: "poetry/config.toml",
+        text: "virtualenvs.in-project = true\n[repositories.staging]\nurl = \"https://keep.example\"\n[repositories.production]\nurl = \"https://gone.example\"\n",
+        stays: &["keep", "in-project"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "s3cmd",
+        binding: "account = \"STAGING\"",
+        original: ".s3cfg",
+        copy: "s3cmd/s3cfg",
+        text: "[default]\naccess_key = STAGING\nsecret_key = keep\n[other]\naccess_key = PRODUCTION\nsecret_key = gone\n",
+        stays: &["keep"],
+        goes: &["gone", "PRODUCTION"],
+    },
+    FileCase {
+        tool: "yarn",
+        binding: "registry = \"https://npm.corp.example/\"",
+        original: ".yarnrc.yml",
+        copy: "home/.yarnrc.yml",
+        text: "npmAuthToken: GO1\nnpmRegistryServer: https://public.example\nenableTelemetry: false\n\
+               npmRegistries:\n  //npm.corp.example:\n    npmAuthToken: KEEP1\n  https://public.example/:\n    npmAuthToken: GO2\n    npmAlwaysAuth: true\n\
+               npmScopes:\n  corp:\n    npmRegistryServer: https://npm.corp.example\n    npmAuthToken: KEEP2\n  \
+               other:\n    npmRegistryServer: https://other.example\n    npmAuthIdent: GO3\n  bare:\n    npmAuthToken: GO4\n",
+        stays: &[
+            "KEEP1",
+            "KEEP2",
+            "https://other.example",
+            "npmAlwaysAuth",
+            "enableTelemetry",
+            "npmRegistryServer: ",
+        ],
+        goes: &["GO1", "GO2", "GO3", "GO4"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"staging\"",
+        original: ".my.cnf",
+        copy: "home/.my.cnf",
+        text: "[client]\nssl-ca=ca.pem\nhost=gone\npass_word=x\nuser=me\n[client_staging]\nhost=keep\n[client_production]\nhost=gone\n[mysql_production]\nuser=gone\n[mysqld]\nquick=1\n",
+        stays: &["host=keep", "[client]\nssl-ca=ca.pem\n", "user=me", "quick=1"],
+        goes: &["gone", "production"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"staging\"",
+        original: ".mylogin.cnf",
+        copy: "home/.mylogin.cnf",
+        text: "obfuscated",
+        stays: &[],
+        goes: &["obfuscated"],
+    },
+    FileCase {
+        tool: "vault",
+        binding: "address = \"https://vault.staging.example\"",
+        original: ".vault-token",
+        copy: "home/.vault-token",
+        text: "hvs.of-some-server",
+        stays: &[],
+        goes: &["hvs"],
+    },
+    FileCase {
+        tool: "terraform",
+        binding: "host = \"tfe.staging.example\"",
+        original: ".terraform.d/credentials.tfrc.json",
+        copy: "home/.terraform.d/credentials.tfrc.json",
+        text: "{\"credentials\":{\"tfe.staging.example\":{\"token\":\"keep\"},\"tfe.example\":{\"token\":\"gone\"}}}",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
 ];
+
+fn run_at(home: &Home, level: &str) {
+    home.call(&["run", "--session", "s1", "--context", "c", "--isolate", level, "--", "true"]).ok();
+}
 
 #[test]
 fn copies_of_other_tools_hold_only_what_is_bound() {
@@ -145,11 +259,92 @@ fn copies_of_other_tools_hold_only_what_is_bound() {
             let passwords = "s.example:*:*:u:secret-s\ngone.example:*:*:u:secret-g\n*:*:*:u:secret-any\n";
             home.write(".pgpass", passwords);
         }
-        run(&home, &["true"]).ok();
+        run_at(&home, case.level());
         case.check(&home, "s1");
         if case.tool == "psql" {
             let held = std::fs::read_to_string(room(&home, "s1").join("pg/pgpass")).unwrap();
             assert_eq!(held, "s.example:*:*:u:secret-s\n*:*:*:u:secret-any\n");
         }
+    }
+}
+
+/// A room that gets a home later is restricted there too.
+#[test]
+fn home_that_is_moved_later_holds_only_what_is_bound() {
+    for case in BY_FILES.iter().filter(|case| case.level() == "home") {
+        let home = bound(&case.context());
+        case.write(&home);
+        let env = ["run", "--session", "s1", "--context", "c", "--", "true"];
+        // A login that no variable carries takes effect only at the other level.
+        home.call(&env).run().exit(if case.tool == "terraform" { 125 } else { 0 });
+        run_at(&home, "home");
+        case.check(&home, "s1");
+    }
+}
+
+#[test]
+fn file_that_names_no_target_stays_where_strict_is_off() {
+    for (tool, binding, file) in [
+        ("vault", "address = \"https://v.example\"", ".vault-token"),
+        ("mysql", "group = \"s\"", ".mylogin.cnf"),
+    ] {
+        let home = bound(&format!("[tools.{tool}]\n{binding}\nstrict = false\n"));
+        home.write(file, "secret");
+        run_at(&home, "home");
+        assert!(room(&home, "s1").join("home").join(file).exists(), "{tool}");
+    }
+}
+
+#[test]
+fn hf_uses_the_token_of_the_bound_account() {
+    let home = bound("[tools.hf]\naccount = \"staging\"\n");
+    let stored = "[production]\nhf_token = hf_gone\n\n[staging]\nhf_token = hf_keep\n";
+    home.write(".cache/huggingface/stored_tokens", stored);
+    home.write(".cache/huggingface/token", "hf_gone");
+    run(&home, &["true"]).ok();
+    let copy = room(&home, "s1").join("hf/token");
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), "hf_keep");
+    assert_eq!(home.read(".cache/huggingface/token"), "hf_gone", "the user's own");
+    std::fs::write(&copy, "hf_other").unwrap();
+    let done = run(&home, &["true"]).ok();
+    assert!(done.stderr().contains("pinned to staging again"), "{}", done.told());
+    assert!(!done.told().contains("hf_other"), "no message shows a token: {}", done.told());
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), "hf_keep");
+}
+
+#[test]
+fn s3cmd_with_another_account_does_not_start() {
+    let home = bound("[tools.s3cmd]\naccount = \"STAGING\"\n");
+    home.write(".s3cfg", "[default]\naccess_key = PRODUCTION\nsecret_key = x\n");
+    let done = run(&home, &["true"]).run().exit(125);
+    assert!(done.stderr().contains("there is no \"STAGING\" in"), "{}", done.told());
+    assert!(done.stderr().contains(".s3cfg"), "{}", done.told());
+    let home = bound("[tools.s3cmd]\naccount = \"STAGING\"\n");
+    home.write(".s3cfg", "[default]\naccess_key = STAGING\nsecret_key = x\n");
+    run(&home, &["true"]).ok();
+}
+
+#[test]
+fn drift_of_a_file_with_sections_is_reported_and_repaired() {
+    let home = bound("[tools.linode-cli]\nuser = \"staging\"\n");
+    home.write(".config/linode-cli", "[DEFAULT]\ndefault-user = staging\n[staging]\ntoken = t\n");
+    let switch = "sed -i s/=.staging/=\\ other/ \"$LINODE_CLI_CONFIG\"; cat \"$LINODE_CLI_CONFIG\"";
+    assert!(run(&home, &["sh", "-c", switch]).ok().stdout().contains("default-user = other"));
+    let done = run(&home, &["sh", "-c", "cat \"$LINODE_CLI_CONFIG\""]).ok();
+    assert!(done.stderr().contains("linode-cli user was other; pinned to staging again"), "{}", done.told());
+    assert!(done.stdout().contains("default-user = staging"), "{}", done.told());
+}
+
+/// A workspace that is selected in the directory is not the session's if the context binds one.
+#[test]
+fn terraform_data_of_a_bound_session_selects_no_other_workspace() {
+    for (strict, selected) in [("", None), ("strict = false\n", Some("production"))] {
+        let home = bound(&format!("[tools.terraform]\nworkspace = \"staging\"\n{strict}"));
+        home.write("w/.terraform/environment", "production");
+        home.write("w/.terraform/terraform.tfstate", "{}");
+        let show = "echo $TF_WORKSPACE; ls \"$TF_DATA_DIR\"; cat \"$TF_DATA_DIR/environment\"";
+        let told = run(&home, &["sh", "-c", show]).cwd("w").run().stdout();
+        assert!(told.starts_with("staging\n") && told.contains("terraform.tfstate"), "{told}");
+        assert_eq!(told.contains("production").then_some("production"), selected, "{told}");
     }
 }

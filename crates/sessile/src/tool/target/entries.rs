@@ -1,5 +1,6 @@
 //! Reading the entries of a place, and removing some of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -8,7 +9,7 @@ use toml_edit::{DocumentMut, Item};
 use crate::error::{Error, FileError, Result, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
-use crate::tool::target::ini::{Section, name_by, sections};
+use crate::tool::target::ini::{Section, name_by, sections, without_keys};
 use crate::tool::target::{EntryContent, TargetFormat, TargetPlace};
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
@@ -58,6 +59,8 @@ impl EntryFile<'_> {
             }
             TargetFormat::Lines => self.text()?.lines().filter_map(|line| self.of_line(line)).collect(),
             TargetFormat::Dir => self.of_dir()?.into_iter().map(|(_, entry)| entry).collect(),
+            TargetFormat::File if !self.path.exists() => Vec::new(),
+            TargetFormat::File => vec![Entry { names: Vec::new(), fields: Tree::Map(Vec::new()) }],
             TargetFormat::Sqlite => {
                 let Some((database, table, column)) = self.database()? else { return Ok(Vec::new()) };
                 let names =
@@ -99,8 +102,34 @@ impl EntryFile<'_> {
                 }
                 Ok(())
             }
+            TargetFormat::File => {
+                let is_removed = self.load()?.iter().any(|entry| !is_kept(entry));
+                if is_removed { remove(&self.path) } else { Ok(()) }
+            }
             TargetFormat::Sqlite => self.retain_rows(is_kept),
         }
+    }
+
+    /// Removes fields of the sections that stay whatever is bound, where every other section sets them itself: nothing needs
+    /// them, and they may be those of another target.
+    pub(super) fn trim_defaults(&self, locker: &Locker) -> Result<()> {
+        let keep = &self.place.keep;
+        if keep.is_empty() || !self.path.exists() {
+            return Ok(());
+        }
+        let text = self.text()?;
+        // Options are spelt with either sign.
+        let spelt = |key: &str| key.replace('_', "-");
+        let mut set_by: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for section in sections(&text) {
+            let names = self.of_section(&section).map(|entry| entry.names).unwrap_or_default();
+            for name in names.into_iter().filter(|name| !keep.contains(name)) {
+                set_by.entry(name).or_default().extend(section.keys().map(spelt));
+            }
+        }
+        let is_set = |key: &str| !set_by.is_empty() && set_by.values().all(|keys| keys.contains(&spelt(key)));
+        let new = without_keys(&text, |title| keep.iter().any(|kept| kept == title), is_set);
+        if new == text { Ok(()) } else { self.write(&new, locker) }
     }
 
     fn text(&self) -> Result<String> {
@@ -135,6 +164,9 @@ impl EntryFile<'_> {
 
     fn of_tree(&self, tree: &mut Tree) -> Vec<Entry> {
         let (path, keys) = self.collection();
+        if self.is_one_entry() {
+            return vec![of_element(tree, &keys)];
+        }
         let mut entries = Vec::new();
         for place in path.find_mut(tree) {
             match place {
@@ -142,7 +174,8 @@ impl EntryFile<'_> {
                     entries.extend(elements.iter().map(|element| of_element(element, &keys)));
                 }
                 Tree::Map(members) => {
-                    entries.extend(members.iter().map(|(key, tree)| Entry::named(&key.text, tree.clone())));
+                    let members = members.iter().filter(|(_, tree)| self.is_entry(tree));
+                    entries.extend(members.map(|(key, tree)| self.of_member(&key.text, tree, &keys)));
                 }
                 Tree::Scalar(_) => {}
             }
@@ -158,16 +191,54 @@ impl EntryFile<'_> {
     ) -> Result<()> {
         let mut tree = self.tree(notation)?;
         let (path, keys) = self.collection();
+        if self.is_one_entry() {
+            if !is_kept(&of_element(&tree, &keys)) {
+                self.thin(&mut tree);
+            }
+            return self.write(&notation.write(&tree), locker);
+        }
         for place in path.find_mut(&mut tree) {
             match place {
-                Tree::List(elements) => elements.retain(|element| is_kept(&of_element(element, &keys))),
-                Tree::Map(members) => {
-                    members.retain(|(key, tree)| is_kept(&Entry::named(&key.text, tree.clone())));
+                Tree::List(elements) => {
+                    elements.retain_mut(|tree| is_kept(&of_element(tree, &keys)) || self.thin(tree));
                 }
+                Tree::Map(members) => members.retain_mut(|(key, tree)| {
+                    is_kept(&self.of_member(&key.text, tree, &keys)) || self.thin(tree)
+                }),
                 Tree::Scalar(_) => {}
             }
         }
         self.write(&notation.write(&tree), locker)
+    }
+
+    /// Whether the file itself is the one entry.
+    fn is_one_entry(&self) -> bool {
+        self.place.entries.first().is_some_and(|template| template.starts_with('['))
+    }
+
+    /// Whether a member of a map is an entry. Keys beside the tables of a TOML file are the tool's own settings.
+    fn is_entry(&self, tree: &Tree) -> bool {
+        let is_value = matches!(tree, Tree::Scalar(_) | Tree::List(_));
+        self.place.format != TargetFormat::Toml || self.place.plain.is_some() || !is_value
+    }
+
+    /// Member of a map, named by its fields or by its key.
+    fn of_member(&self, key: &str, tree: &Tree, fields: &[&str]) -> Entry {
+        match (&self.place.plain, tree) {
+            _ if !fields.is_empty() => of_element(tree, fields),
+            (Some(field), Tree::Scalar(_)) => {
+                Entry::named(key, Tree::Map(vec![(Scalar::quoted(field), tree.clone())]))
+            }
+            _ => Entry::named(key, tree.clone()),
+        }
+    }
+
+    /// Removes the fields that an entry loses. Returns whether the rest of it stays.
+    fn thin(&self, entry: &mut Tree) -> bool {
+        for field in &self.place.drop {
+            TreePath::parse(field, str::to_owned).remove(entry);
+        }
+        !self.place.drop.is_empty()
     }
 
     fn toml(&self) -> Result<DocumentMut> {
@@ -200,9 +271,9 @@ impl EntryFile<'_> {
         } else if let Some(table) = item.as_table_like_mut() {
             let dropped: Vec<String> = table
                 .iter()
-                // Keys beside the tables are the tool's own settings.
-                .filter(|(_, item)| item.is_table_like())
-                .filter(|(key, item)| !is_kept(&Entry::named(*key, tree_of_toml(item))))
+                .map(|(key, item)| (key, tree_of_toml(item)))
+                .filter(|(_, tree)| self.is_entry(tree))
+                .filter(|(key, tree)| !is_kept(&self.of_member(key, tree, &keys)))
                 .map(|(key, _)| key.to_owned())
                 .collect();
             for key in dropped {
@@ -214,8 +285,13 @@ impl EntryFile<'_> {
 
     fn of_section(&self, section: &Section<'_>) -> Option<Entry> {
         let title = section.title?;
-        let name = self.place.entries.iter().find_map(|pattern| name_by(pattern, title))?;
-        Some(Entry::named(name, section.fields()))
+        self.place.entries.iter().find_map(|pattern| match pattern.split_once('[') {
+            Some((pattern, field)) => {
+                name_by(pattern, title)?;
+                Some(of_element(&section.fields(), &[field.trim_end_matches(']')]))
+            }
+            None => Some(Entry::named(name_by(pattern, title)?, section.fields())),
+        })
     }
 
     fn of_line(&self, line: &str) -> Option<Entry> {

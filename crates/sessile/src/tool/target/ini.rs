@@ -3,7 +3,7 @@
 use crate::tool::tree::{Scalar, Tree};
 
 /// A section: its lines as they are, and what its keys say.
-pub(super) struct Section<'t> {
+pub(in crate::tool) struct Section<'t> {
     /// What stands in the brackets; none for what precedes the first section.
     pub(super) title: Option<&'t str>,
     lines: Vec<&'t str>,
@@ -38,13 +38,80 @@ impl Section<'_> {
 
     /// Keys and values. A key in an indented group counts like any other.
     pub(super) fn fields(&self) -> Tree {
-        let pairs = self.lines.iter().filter_map(|line| {
-            let line = line.trim();
-            let (key, value) = line.split_once('=').filter(|_| !line.starts_with(['#', ';', '[']))?;
-            Some((Scalar::quoted(key.trim()), Tree::Scalar(Scalar::quoted(value.trim()))))
-        });
-        Tree::Map(pairs.collect())
+        let pairs = self.lines.iter().filter_map(|line| assignment(line));
+        Tree::Map(
+            pairs.map(|(key, value)| (Scalar::quoted(key), Tree::Scalar(Scalar::quoted(value)))).collect(),
+        )
     }
+
+    /// Names of its keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(|line| Some(assignment(line)?.0))
+    }
+}
+
+/// Key and value of a line.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let (key, value) = line.split_once('=').filter(|_| !line.starts_with(['#', ';', '[']))?;
+    Some((key.trim(), value.trim()))
+}
+
+/// The sections of a text by their titles, for reading.
+pub(in crate::tool) fn tree(text: &str) -> Tree {
+    let titled = sections(text).into_iter().filter_map(|section| {
+        let fields = section.fields();
+        Some((Scalar::quoted(section.title?), fields))
+    });
+    Tree::Map(titled.collect())
+}
+
+/// A text in which a key of a section has a value; everything else is as it was.
+pub(in crate::tool) fn with_value(text: &str, title: &str, key: &str, value: &str) -> String {
+    let line = format!("{key} = {value}\n");
+    let (mut new, mut is_set) = (String::new(), false);
+    for section in sections(text) {
+        let is_meant = section.title == Some(title);
+        for old in &section.lines {
+            if is_meant && assignment(old).is_some_and(|(found, _)| found == key) {
+                // A repeated key would win over the first one.
+                if !std::mem::replace(&mut is_set, true) {
+                    new.push_str(&line);
+                }
+            } else {
+                new.push_str(old);
+            }
+        }
+        if is_meant && !is_set {
+            // Before the empty lines that separate the section from the next one.
+            let end = new.split_off(new.trim_end().len());
+            new.push_str(&format!("\n{line}"));
+            new.push_str(end.strip_prefix('\n').unwrap_or(&end));
+            is_set = true;
+        }
+    }
+    if !is_set {
+        if !new.is_empty() && !new.ends_with('\n') {
+            new.push('\n');
+        }
+        new.push_str(&format!("[{title}]\n{line}"));
+    }
+    new
+}
+
+/// A text without some keys of some sections; everything else is as it was.
+pub(in crate::tool) fn without_keys(
+    text: &str,
+    is_section: impl Fn(&str) -> bool,
+    is_key: impl Fn(&str) -> bool,
+) -> String {
+    let mut new = String::new();
+    for section in sections(text) {
+        let is_meant = section.title.is_some_and(&is_section);
+        let stays = |line: &&&str| !(is_meant && assignment(line).is_some_and(|(key, _)| is_key(key)));
+        new.extend(section.lines.iter().filter(stays).copied());
+    }
+    new
 }
 
 /// The name that a title has by a pattern: `profile {}` takes `x` out of `profile x`.
@@ -72,6 +139,24 @@ mod tests {
         assert_eq!(all.iter().map(Section::text).collect::<String>(), text);
         let titles: Vec<_> = all.iter().filter_map(|section| section.title).collect();
         assert_eq!(titles, ["default", "profile \"a b\"", "x"]);
+    }
+
+    #[test]
+    fn value_is_set_and_everything_else_stays() {
+        let text = "# head\n[DEFAULT]\ndefault-user = a\n\n[a]\ntoken = one\n";
+        let set = with_value(text, "DEFAULT", "default-user", "b");
+        assert_eq!(set, text.replace("default-user = a", "default-user = b"));
+        let added = with_value(text, "DEFAULT", "more", "x");
+        assert_eq!(added, text.replace("default-user = a\n", "default-user = a\nmore = x\n"));
+        assert_eq!(with_value("", "core", "remote", "x"), "[core]\nremote = x\n");
+        assert_eq!(with_value("[a]\nk=1", "core", "remote", "x"), "[a]\nk=1\n[core]\nremote = x\n");
+        assert_eq!(with_value("[core]", "core", "remote", "x"), "[core]\nremote = x\n");
+        let twice = "[core]\nremote = a\nremote = b\n[core]\nremote = c\n";
+        assert_eq!(with_value(twice, "core", "remote", "x"), "[core]\nremote = x\n[core]\n");
+        assert_eq!(
+            without_keys(text, |title| title == "DEFAULT", |key| key == "default-user"),
+            text.replace("default-user = a\n", "")
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 mod entries;
 mod identity;
-mod ini;
+pub(super) mod ini;
 mod selection;
 mod withhold;
 
@@ -52,7 +52,8 @@ pub struct TargetPlace {
     /// Format of the file.
     pub format: TargetFormat,
     /// What the entries are called there: the path of a list or map, names of sections or files with `{}` for the name, a
-    /// table and its column, or the beginning of a line.
+    /// table and its column, or the beginning of a line. `[FIELD]` after a map or a section names its entries by a field;
+    /// alone it makes the file one entry.
     pub entries: Vec<String>,
     /// The file in the directory of an entry that describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +64,15 @@ pub struct TargetPlace {
     /// References to entries of other sets: the set, and the field that names the entry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<(String, String)>,
+    /// Names of entries that all others inherit from. They stay, without the fields that every bound entry sets itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// Fields that an entry loses instead of being removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drop: Vec<String>,
+    /// Field that a value which is not a table counts as; without it such values are settings of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain: Option<String>,
 }
 
 /// How the directory of an entry describes it.
@@ -90,6 +100,8 @@ pub enum TargetFormat {
     Toml,
     /// A directory with an entry for each.
     Dir,
+    /// A file that is one entry, and does not say which target it is for.
+    File,
     /// A table of an SQLite file.
     Sqlite,
     /// Lines that begin with a name.
@@ -105,6 +117,7 @@ impl TargetFormat {
             "ini" => TargetFormat::Ini,
             "toml" => TargetFormat::Toml,
             "dir" => TargetFormat::Dir,
+            "file" => TargetFormat::File,
             "sqlite" => TargetFormat::Sqlite,
             "lines" => TargetFormat::Lines,
             _ => return None,
@@ -171,6 +184,7 @@ impl TargetCopies<'_> {
             for place in &set.places {
                 let is_kept = |entry: &Entry| entry.names.iter().any(|name| is_named(place, names, name));
                 self.open(place).retain(&is_kept, self.locker)?;
+                self.open(place).trim_defaults(self.locker)?;
             }
         }
         Ok(())
@@ -304,6 +318,9 @@ pub(crate) fn names_in<'s>(
 
 /// Whether an entry of this name stays, because one of the names that stay needs it.
 fn is_named(place: &TargetPlace, names: &BTreeSet<String>, name: &str) -> bool {
+    if place.keep.iter().any(|kept| kept == name) {
+        return true;
+    }
     let name = normalized(place, name);
     let is_above = |kept: &String| kept.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'));
     let is_any = place.format == TargetFormat::Lines && name == "*";
@@ -317,6 +334,7 @@ fn normalized(place: &TargetPlace, name: &str) -> String {
         return name.to_owned();
     }
     let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let rest = rest.trim_start_matches("//");
     // Hosts are case-insensitive (RFC 3986, 3.2.2).
     rest.trim_end_matches('/').to_ascii_lowercase()
 }

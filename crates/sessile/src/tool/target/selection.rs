@@ -7,10 +7,10 @@ use toml_edit::DocumentMut;
 
 use crate::error::Result;
 use crate::files::{LockedDir, Locker, read_up_to};
-use crate::tool::profile::Profile;
+use crate::tool::profile::{Edit, EditFormat, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
-use crate::tool::target::TargetFormat;
-use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
+use crate::tool::target::{TargetFormat, ini};
+use crate::tool::tree::{Scalar, Tree, TreePath};
 
 /// Place of a selection that no binding edits.
 #[derive(Clone, Debug, Serialize)]
@@ -45,12 +45,18 @@ impl ToolSelection<'_> {
         let by_binding = || {
             let edits = self.profile.binding(key)?.edit.iter();
             // Edits with another value set something that belongs to the target, not its name.
-            edits.filter(|edit| edit.from.is_none() && edit.value.is_none()).find_map(|edit| {
-                let mut tree = self.tree(&edit.file, edit.format.notation()?)?;
-                match (&edit.set, &edit.require, &edit.mark) {
-                    (Some(set), _, _) => TreePath::parse(set, self.fill).text(&mut tree),
+            let names_target =
+                |edit: &&Edit| edit.value.is_none() && (edit.from.is_none() || edit.source.is_some());
+            edits.filter(names_target).find_map(|edit| {
+                let mut tree = self.tree(&edit.file, edit.format)?;
+                let text = match (edit.place(), &edit.require, &edit.mark) {
+                    (Some(place), _, _) => TreePath::parse(place, self.fill).text(&mut tree),
                     (None, Some(list), Some(flag)) => marked(list, flag, &mut tree),
                     _ => None,
+                }?;
+                match &edit.source {
+                    Some(source) => edit.source_name(&self.path(source), &text),
+                    None => Some(text),
                 }
             })
         };
@@ -62,10 +68,14 @@ impl ToolSelection<'_> {
     pub(crate) fn deselect(&self, key: &str, locker: &Locker) -> Result<()> {
         let edits = self.profile.binding(key).map(|binding| binding.edit.as_slice()).unwrap_or_default();
         for edit in edits {
-            let (Some(set), Some(notation)) = (&edit.set, edit.format.notation()) else { continue };
-            let Some(mut tree) = self.tree(&edit.file, notation) else { continue };
+            let Some(place) = edit.place() else { continue };
+            let Some(notation) = edit.format.notation() else {
+                self.deselect_in_text(edit, place, locker)?;
+                continue;
+            };
+            let Some(mut tree) = self.tree(&edit.file, edit.format) else { continue };
             let before = tree.clone();
-            let place = TreePath::parse(set, self.fill);
+            let place = TreePath::parse(place, self.fill);
             match edit.from.is_some() {
                 true => place.remove(&mut tree),
                 // Some tools need the field, and an empty one selects nothing.
@@ -74,13 +84,29 @@ impl ToolSelection<'_> {
             }
             // An unchanged file keeps its stamp, and the plan stays valid.
             if tree != before {
-                let path = self.path(&edit.file);
-                let (parent, name) = (path.parent(), path.file_name().unwrap_or_default());
-                let dir = LockedDir::lock(locker, parent.unwrap_or(Path::new("")), 0o700)?;
-                dir.replace_for_now(Path::new(name), &notation.write(&tree), 0o600)?;
+                self.write(&edit.file, &notation.write(&tree), locker)?;
             }
         }
         Ok(())
+    }
+
+    fn deselect_in_text(&self, edit: &Edit, place: &str, locker: &Locker) -> Result<()> {
+        let Some(text) = self.text(&edit.file) else { return Ok(()) };
+        let new = match place.rsplit_once('.').filter(|_| edit.format == EditFormat::Ini) {
+            Some((title, key)) => {
+                let (title, key) = ((self.fill)(title), (self.fill)(key));
+                ini::without_keys(&text, |found| found == title, |found| found == key)
+            }
+            None => String::new(),
+        };
+        if new == text { Ok(()) } else { self.write(&edit.file, &new, locker) }
+    }
+
+    fn write(&self, file: &str, text: &str, locker: &Locker) -> Result<()> {
+        let path = self.path(file);
+        let (parent, name) = (path.parent(), path.file_name().unwrap_or_default());
+        let dir = LockedDir::lock(locker, parent.unwrap_or(Path::new("")), 0o700)?;
+        dir.replace_for_now(Path::new(name), text, 0o600)
     }
 
     /// Files that the selection of a set depends on.
@@ -97,13 +123,11 @@ impl ToolSelection<'_> {
     fn by_field(&self, key: &str) -> Option<String> {
         let place = self.place(key)?;
         let file = place.file.as_deref()?;
+        let read = |format| TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, format)?);
         match place.format {
-            TargetFormat::Yaml => {
-                TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, Notation::Yaml)?)
-            }
-            TargetFormat::Json => {
-                TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, Notation::Json)?)
-            }
+            TargetFormat::Yaml => read(EditFormat::Yaml),
+            TargetFormat::Json => read(EditFormat::Json),
+            TargetFormat::Ini => read(EditFormat::Ini),
             TargetFormat::Toml => {
                 let document: DocumentMut = self.text(file)?.parse().ok()?;
                 document.get(&place.key)?.as_str().map(str::to_owned)
@@ -121,8 +145,8 @@ impl ToolSelection<'_> {
         read_up_to(&self.path(file), LARGEST_UNDERSTOOD).ok().flatten()
     }
 
-    fn tree(&self, file: &str, notation: Notation) -> Option<Tree> {
-        notation.parse(&self.path(file), &self.text(file)?).ok()
+    fn tree(&self, file: &str, format: EditFormat) -> Option<Tree> {
+        format.read(&self.path(file), &self.text(file)?).ok()
     }
 }
 

@@ -40,7 +40,9 @@ impl TargetCopies<'_> {
                 let is_listed = |name: &String| {
                     removed.contains(&(loaded.set.to_owned(), normalized(loaded.place, name)))
                 };
-                entry.names.iter().any(is_listed)
+                // An entry without a name may be the target's.
+                let is_any = entry.names.is_empty() && loaded.set == set.name;
+                is_any || entry.names.iter().any(is_listed)
             };
             // A file without such an entry is not rewritten: its stamp stays.
             if loaded.entries.iter().any(is_removed) {

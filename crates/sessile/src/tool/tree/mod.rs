@@ -81,7 +81,7 @@ impl Tree {
         matches!(self, Tree::Scalar(Scalar { text, quoted: false }) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    fn member(&self, key: &str) -> Option<&Tree> {
+    pub(crate) fn member(&self, key: &str) -> Option<&Tree> {
         match self {
             Tree::Map(members) => members.iter().find(|(name, _)| name.text == key).map(|(_, tree)| tree),
             _ => None,

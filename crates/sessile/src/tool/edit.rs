@@ -1,0 +1,65 @@
+//! Files that bindings change: what they say, and what they say with a bound value in them.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::files::read_up_to;
+use crate::tool::profile::{Edit, EditFormat};
+use crate::tool::seed::LARGEST_UNDERSTOOD;
+use crate::tool::target::ini;
+use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
+
+impl EditFormat {
+    /// Format by its name in a profile.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "yaml" => EditFormat::Yaml,
+            "json" => EditFormat::Json,
+            "ini" => EditFormat::Ini,
+            "text" => EditFormat::Text,
+            _ => return None,
+        })
+    }
+
+    /// Notation, for a format of trees.
+    pub(crate) fn notation(self) -> Option<Notation> {
+        match self {
+            EditFormat::Yaml => Some(Notation::Yaml),
+            EditFormat::Json => Some(Notation::Json),
+            EditFormat::Ini | EditFormat::Text => None,
+        }
+    }
+
+    /// Content of a file, for reading.
+    pub(crate) fn read(self, path: &Path, text: &str) -> Result<Tree> {
+        match (self, self.notation()) {
+            (_, Some(notation)) => notation.parse(path, text),
+            (EditFormat::Ini, None) => Ok(ini::tree(text)),
+            (_, None) => Ok(Tree::Scalar(Scalar::quoted(text.trim()))),
+        }
+    }
+}
+
+impl Edit {
+    /// Path that gets the value; `.` if the value is the whole file.
+    pub(crate) fn place(&self) -> Option<&str> {
+        self.set.as_deref().or((self.format == EditFormat::Text).then_some("."))
+    }
+
+    /// Value of the path `from` in the source.
+    pub(crate) fn source_value(&self, source: &Path, fill: impl Fn(&str) -> String) -> Option<String> {
+        TreePath::parse(self.from.as_deref()?, fill).text(&mut tree_of(source)?)
+    }
+
+    /// Name of the section of the source that has a value. The value itself may be a secret, which no message may show.
+    pub(crate) fn source_name(&self, source: &Path, value: &str) -> Option<String> {
+        let (_, field) = self.from.as_deref()?.rsplit_once('.')?;
+        let Tree::Map(sections) = tree_of(source)? else { return None };
+        let has_value = |section: &Tree| section.member(field).and_then(Tree::text) == Some(value);
+        sections.into_iter().find(|(_, section)| has_value(section)).map(|(title, _)| title.text)
+    }
+}
+
+fn tree_of(source: &Path) -> Option<Tree> {
+    Some(ini::tree(&read_up_to(source, LARGEST_UNDERSTOOD).ok()??))
+}
