@@ -199,6 +199,8 @@ codes! {
     KeychainRefused = "KEYCHAIN_REFUSED", exit::FAILED;
     /// Conversation not found.
     ConversationNotFound = "CONVERSATION_NOT_FOUND", exit::NOT_FOUND;
+    /// The message was delivered, and the conversation could not be saved.
+    NotSaved = "NOT_SAVED", exit::PARTIAL;
     /// A conversation of this name exists already in the session.
     ConversationExists = "CONVERSATION_EXISTS", exit::CONFLICT;
     /// Agent not found.

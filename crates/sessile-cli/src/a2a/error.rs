@@ -101,7 +101,7 @@ impl A2aError {
     }
 
     /// Error of input that cannot be parsed, with an excerpt of it.
-    pub(super) fn malformed(what: &str, said: &[u8]) -> Self {
+    pub(crate) fn malformed(what: &str, said: &[u8]) -> Self {
         // Cut before it is decoded: the answer may have megabytes.
         let beginning = String::from_utf8_lossy(&said[..said.len().min(400)]);
         let excerpt = text::shown(text::shortened(beginning.trim(), 80));

@@ -13,14 +13,19 @@ use sessile_wire::a2a::{ArtifactUpdate, Part};
 const MAX_NAME: usize = 100;
 
 /// Saves the parts of an artifact as files and returns their paths. No file is overwritten, and none is outside the directory.
-pub(crate) fn save(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn save_artifact(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>, Error> {
+    let name = artifact.name.as_deref().or(artifact.artifact_id.as_deref());
+    save_parts(dir, name.unwrap_or("artifact"), artifact.parts())
+}
+
+/// Saves parts as files, by their own names or a common one.
+pub(crate) fn save_parts(dir: &Path, name: &str, parts: Vec<Part>) -> Result<Vec<PathBuf>, Error> {
     let mut saved = Vec::new();
-    for part in join_texts(artifact.parts()) {
+    for part in join_texts(parts) {
         let given = match &part {
-            Part::File { name, .. } => name.clone(),
+            Part::File { name, .. } => name.as_deref(),
             _ => None,
         };
-        let name = given.or_else(|| artifact.name.clone()).or_else(|| artifact.artifact_id.clone());
         let (content, ending) = match &part {
             Part::Text(text) => (text.clone().into_bytes(), "txt"),
             Part::File { bytes, .. } => (bytes.clone(), "bin"),
@@ -28,7 +33,7 @@ pub(crate) fn save(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>
             // The URL is a claim of the agent, so it is not fetched.
             Part::Link { url, .. } => (format!("{url}\n").into_bytes(), "url"),
         };
-        let name = sanitize_name(name.as_deref().unwrap_or("artifact"), ending);
+        let name = sanitize_name(given.unwrap_or(name), ending);
         saved.push(write(dir, &name, &content)?);
     }
     Ok(saved)

@@ -1,22 +1,23 @@
 //! Conversation of a session with an agent, and its log.
 //!
-//! An event is stored before it is displayed, and a task at its first event. A failed save is a failure of the call: a
-//! reply that is displayed and not stored would be missing from the next message. The sent message is stored with the
-//! first event, which brings the ids of conversation and task. Without a session no conversation is stored or continued:
-//! the second run of a script must not continue the conversation of the first.
+//! A message is stored before it is sent, and an event before it is displayed, so that whatever the agent got and said is
+//! in the conversation after a kill at any time. An event that cannot be stored is displayed all the same: the agent will
+//! not send it again. The call fails at its end then. Without a session no conversation is stored or continued: the second
+//! run of a script must not continue the conversation of the first.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use serde_json::Value;
 use sessile::call::ConfigSource;
-use sessile::conversation::{Conversation, ConversationUpdate, TaskState};
+use sessile::conversation::{Conversation, ConversationUpdate, DeliveryLock, TaskState};
 use sessile::error::{ConversationError, SessionError};
 use sessile::session::Session;
 use sessile::{Error, State};
-use sessile_wire::a2a::AgentEvent;
+use sessile_wire::a2a::{AgentEvent, OutgoingMessage};
 
 use crate::cli::Cx;
-use crate::error::Failure;
+use crate::error::{AgentError, Failure};
 use crate::view::event_kind;
 
 /// Selection of a conversation by the flags of a call.
@@ -37,12 +38,16 @@ pub(crate) struct ConversationLog<'a> {
     state: &'a State,
     agent: String,
     session: Option<Rc<Session>>,
+    wanted: ConversationSelector,
     conversation: Option<Conversation>,
-    name: Option<String>,
     /// Last event: an agent that is polled repeats it.
     last: Option<Value>,
-    /// Message that was sent; it is stored with the first event of the reply.
+    /// Message that was sent, until the first event of its reply.
     sent: Option<Value>,
+    /// Locks of the delivery, until the first event.
+    delivery: Vec<DeliveryLock>,
+    /// First failure to store an event.
+    unsaved: Option<Error>,
     pub(crate) context_id: Option<String>,
     pub(crate) task_id: Option<String>,
 }
@@ -82,44 +87,94 @@ impl<'a> ConversationLog<'a> {
         agent: &str,
         wanted: &ConversationSelector,
     ) -> Result<Self, Error> {
-        let mut memory = ConversationLog {
+        let mut log = ConversationLog {
             state,
             agent: agent.to_owned(),
             session,
+            wanted: wanted.clone(),
             conversation: None,
-            name: None,
-            sent: None,
             last: None,
-            context_id: wanted.context_id.clone(),
-            task_id: wanted.task_id.clone(),
+            sent: None,
+            delivery: Vec::new(),
+            unsaved: None,
+            context_id: None,
+            task_id: None,
         };
-        let Some(session) = memory.session.clone() else { return Ok(memory) };
-        let all = state.conversations()?;
-        memory.conversation = match wanted {
+        log.resolve()?;
+        Ok(log)
+    }
+
+    /// Finds the selected conversation and the ids of the agent, as they are now.
+    fn resolve(&mut self) -> Result<(), Error> {
+        let (agent, wanted) = (self.agent.as_str(), &self.wanted);
+        (self.context_id, self.task_id) = (wanted.context_id.clone(), wanted.task_id.clone());
+        let Some(session) = &self.session else { return Ok(()) };
+        let all = self.state.conversations()?;
+        self.conversation = match wanted {
             // A name that cannot be used is an error before anything is sent.
             ConversationSelector { name: Some(name), .. } => {
-                let found = all.named(&session, agent, name)?;
+                let found = all.named(session, agent, name)?;
                 if wanted.new && found.is_some() {
                     return Err(ConversationError::Exists(name.clone()).into());
                 }
-                memory.name = Some(name.clone());
                 found
             }
             ConversationSelector { context_id: Some(context), .. } => {
-                all.of_context(&session, agent, context)?
+                all.of_context(session, agent, context)?
             }
-            ConversationSelector { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
+            ConversationSelector { task_id: Some(task), .. } => all.of_task(session, agent, task)?,
             ConversationSelector { new: true, .. } => None,
-            _ => all.newest(&session, agent)?,
+            _ => all.newest(session, agent)?,
         };
-        if let Some(conversation) = &memory.conversation {
-            memory.context_id = memory.context_id.or_else(|| conversation.context_id.clone());
-            // A named context or task is meant as it is, without the task that the conversation left open.
+        if let Some(conversation) = &self.conversation {
+            self.context_id = self.context_id.take().or_else(|| conversation.context_id.clone());
+            // A named context or task is meant as it is, without the task of the conversation.
             if wanted.task_id.is_none() && wanted.context_id.is_none() {
-                memory.task_id = conversation.open_task().map(str::to_owned);
+                self.task_id = conversation.waiting_task().map(str::to_owned);
             }
         }
-        Ok(memory)
+        Ok(())
+    }
+
+    /// Begins the delivery of a message: waits for those of other processes in the conversation, sets the ids of the agent
+    /// in the message, and stores it. `stored` is the form in which it is stored.
+    pub(crate) fn begin_delivery(
+        &mut self,
+        outgoing: &mut OutgoingMessage,
+        stored: impl FnOnce(&OutgoingMessage) -> Value,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        if let Some(session) = self.session.clone() {
+            // The conversation may be started, or another one become the last, while this process waits for it.
+            loop {
+                let key = self.delivery_key();
+                let lock =
+                    key.as_ref().map(|key| self.state.lock_delivery(&session, key, timeout)).transpose()?;
+                self.resolve()?;
+                if self.delivery_key() == key {
+                    self.delivery.extend(lock);
+                    break;
+                }
+            }
+        }
+        (outgoing.context_id, outgoing.task_id) = (self.context_id.clone(), self.task_id.clone());
+        let message = stored(outgoing);
+        let items = vec![("sent", message.clone())];
+        self.store(&ConversationUpdate { items, ..ConversationUpdate::default() })?;
+        self.sent = Some(message);
+        Ok(())
+    }
+
+    /// Key of the delivery lock: the conversation, or what stands for one that is not started; `None` if nobody else can
+    /// send in it.
+    fn delivery_key(&self) -> Option<String> {
+        let ConversationSelector { new, name, context_id, task_id } = &self.wanted;
+        let known = self.conversation.as_ref().map(|one| one.id.clone());
+        known.or_else(|| match (name, context_id.as_ref().or(task_id.as_ref())) {
+            (Some(name), _) => Some(format!("name {name}")),
+            (None, Some(id)) => Some(format!("agent {} id {id}", self.agent)),
+            (None, None) => (!new).then(|| format!("agent {}", self.agent)),
+        })
     }
 
     /// Session, if any.
@@ -139,32 +194,46 @@ impl<'a> ConversationLog<'a> {
         self.conversation.as_ref()
     }
 
-    /// Sets the message that is about to be sent.
-    pub(crate) fn will_send(&mut self, message: Value) {
-        self.sent = Some(message);
-    }
-
-    /// Stores an event before it is displayed, with the ids that it carries.
-    pub(crate) fn record(&mut self, event: &AgentEvent) -> Result<(), Error> {
-        let kind = event_kind(event);
-        // A repeated event after a new message is the answer to that message.
-        if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
-            return Ok(());
+    /// Stores an event before it is displayed, with the ids that it carries. A failure is kept for the end of the call.
+    pub(crate) fn record(&mut self, event: &AgentEvent) {
+        let sent = self.sent.take();
+        if sent.is_none() && self.last.as_ref() == Some(event.raw()) {
+            return;
         }
         self.last = Some(event.raw().clone());
-        let mut items: Vec<(&'static str, Value)> =
-            self.sent.take().map(|sent| ("sent", sent)).into_iter().collect();
-        items.push((kind, event.raw().clone()));
         self.context_id = event.context_id().map(str::to_owned).or_else(|| self.context_id.take());
-        if let Some(task) = event.task_id() {
-            self.task_id = Some(task.to_owned());
-        }
-        self.remember(&ConversationUpdate {
+        self.task_id = event.task_id().map(str::to_owned).or_else(|| self.task_id.take());
+        let stored = self.store(&ConversationUpdate {
             context_id: event.context_id().map(str::to_owned),
             task_id: event.task_id().map(str::to_owned),
             task_state: event.state(),
-            items,
-        })
+            items: vec![(event_kind(event), event.raw().clone())],
+            sent,
+        });
+        if let Err(error) = stored {
+            self.unsaved.get_or_insert(error);
+        }
+        // The agent has the message, and the next one finds the ids of the conversation.
+        self.delivery.clear();
+    }
+
+    /// Fails if an event could not be stored.
+    pub(crate) fn into_saved(self) -> Result<(), Failure> {
+        match self.unsaved {
+            None => Ok(()),
+            Some(error) => {
+                let reason = error.to_string();
+                Err(AgentError::NotSaved { reason, context_id: self.context_id }.into())
+            }
+        }
+    }
+
+    /// Stores that a message got no reply. Whether the agent has it may be unknown.
+    pub(crate) fn record_failure(&mut self, reason: &str) {
+        self.sent = None;
+        let items = vec![("failed", serde_json::json!({ "text": format!("no reply: {reason}") }))];
+        // The call fails anyway, with an error that matters more.
+        let _ = self.store(&ConversationUpdate { items, ..ConversationUpdate::default() });
     }
 
     /// Stores that a task has ended, so that the next message starts another one.
@@ -174,17 +243,22 @@ impl<'a> ConversationLog<'a> {
             let heard =
                 // `Unknown` counts as ended, without a claim about how the task has ended.
                 ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
-            self.remember(&heard)?;
+            self.store(&heard)?;
         }
         Ok(())
     }
 
-    fn remember(&mut self, heard: &ConversationUpdate) -> Result<(), Error> {
-        let Some(session) = &self.session else { return Ok(()) };
+    fn store(&mut self, update: &ConversationUpdate) -> Result<(), Error> {
+        let Some(session) = self.session.clone() else { return Ok(()) };
         let mut all = self.state.conversations()?;
-        self.conversation = Some(match self.conversation.take() {
-            Some(known) => all.remember(&known, heard)?,
-            None => all.begin(session, &self.agent, self.name.as_deref(), heard)?,
+        self.conversation = Some(match &self.conversation {
+            Some(known) => all.remember(known, update)?,
+            None => {
+                let id = all.new_id()?;
+                // Before anybody can find it: its first message is not delivered yet.
+                self.delivery.push(self.state.lock_delivery(&session, &id, Duration::ZERO)?);
+                all.begin(&session, &self.agent, (id, self.wanted.name.as_deref()), update)?
+            }
         });
         Ok(())
     }

@@ -14,7 +14,7 @@ mod conversation;
 mod credentials;
 mod error;
 
-pub(crate) use artifacts::save;
+pub(crate) use artifacts::{save_artifact, save_parts};
 pub(crate) use connection::{AgentArgs, header};
 pub(crate) use conversation::{ConversationLog, ConversationSelector, session};
 pub(crate) use credentials::AgentCredentials;

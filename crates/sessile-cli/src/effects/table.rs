@@ -72,7 +72,7 @@ macro_rules! talking {
     ($($code:ident),* $(,)?) => {
         using![
             AgentNotFound, AgentRefused, AgentUnusable, TaskNotFound, TaskOver, CredentialRejected, SiteRefused, RateLimited,
-            TimedOut, $($code),*
+            TimedOut, NotSaved, $($code),*
         ]
     };
 }

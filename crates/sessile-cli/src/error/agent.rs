@@ -41,6 +41,14 @@ pub enum AgentError {
         /// Id of the task.
         task: String,
     },
+    /// Reply that was printed and could not be stored.
+    #[error("the message was delivered, but the conversation was not saved: {}", shown(reason))]
+    NotSaved {
+        /// Why it could not be stored.
+        reason: String,
+        /// Id of the agent for the conversation, if it gave one.
+        context_id: Option<String>,
+    },
     /// Task that has ended.
     #[error("task {} has ended: {}", quoted(task), shown(reason))]
     TaskOver {
@@ -59,6 +67,7 @@ impl Diagnostic for AgentError {
             Self::Unusable { .. } => Code::AgentUnusable,
             Self::TaskNotFound { .. } => Code::TaskNotFound,
             Self::TaskOver { .. } => Code::TaskOver,
+            Self::NotSaved { .. } => Code::NotSaved,
         }
     }
 
@@ -71,6 +80,9 @@ impl Diagnostic for AgentError {
             Self::TaskOver { .. } | Self::TaskNotFound { .. } => {
                 "start another task: send the message without --task-id; start another conversation: --new"
                     .to_owned()
+            }
+            Self::NotSaved { context_id: Some(id), .. } => {
+                format!("do not send it again; continue with --context-id {}", shell_quoted(id))
             }
             _ => return None,
         })

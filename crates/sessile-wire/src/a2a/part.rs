@@ -65,6 +65,28 @@ impl Part {
         }
     }
 
+    /// What a person sees of a part: the text, the data as JSON, or what kind of file it is.
+    pub fn summary(&self) -> String {
+        let file = |name: &Option<String>, mime: &Option<String>, size: Option<usize>| {
+            let name = name.as_deref().map_or_else(|| "file".to_owned(), |name| format!("file {name}"));
+            let size = size.map(|size| format!("{size} bytes"));
+            let facts: Vec<String> = mime.iter().cloned().chain(size).collect();
+            if facts.is_empty() { name } else { format!("{name} ({})", facts.join(", ")) }
+        };
+        match self {
+            Part::Text(text) => text.clone(),
+            Part::Data(data) => format!("{data:#}"),
+            Part::File { bytes, name, mime } => format!("[{}]", file(name, mime, Some(bytes.len()))),
+            Part::Link { url, name, mime } => format!("[{}: {url}]", file(name, mime, None)),
+            Part::Other(raw) => format!("[part of an unknown kind: {raw}]"),
+        }
+    }
+
+    /// Whether it is a text.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Part::Text(_))
+    }
+
     pub(super) fn from_json(raw: &Value, dialect: Dialect) -> Self {
         let other = || Part::Other(raw.clone());
         // By the fields, not by `kind`, which only one of the dialects has.

@@ -195,15 +195,34 @@ impl ArtifactUpdate {
         let within = self.raw.get("artifact").is_some();
         let own = if within { self.raw.get_mut("artifact") } else { Some(&mut self.raw) };
         if let Some(Value::Array(parts)) = own.and_then(|artifact| artifact.get_mut("parts")) {
+            let mut more = more.into_iter();
+            // A chunk of a text continues the text; as a part of its own it would begin a new line.
+            if let Some(first) = more.next() {
+                let continued =
+                    match (parts.last_mut().and_then(|last| last.get_mut("text")), first.get("text")) {
+                        (Some(Value::String(text)), Some(Value::String(chunk))) => {
+                            text.push_str(chunk);
+                            true
+                        }
+                        _ => false,
+                    };
+                if !continued {
+                    parts.push(first);
+                }
+            }
             parts.extend(more);
         }
         self.is_last_chunk |= chunk.is_last_chunk;
     }
 
+    /// The artifact itself, as the agent sent it.
+    pub fn artifact(&self) -> &Value {
+        self.raw.get("artifact").unwrap_or(&self.raw)
+    }
+
     /// Parts of the content.
     pub fn parts(&self) -> Vec<Part> {
-        let artifact = self.raw.get("artifact").unwrap_or(&self.raw);
-        list(artifact, "parts").iter().map(|part| Part::from_json(part, self.dialect)).collect()
+        list(self.artifact(), "parts").iter().map(|part| Part::from_json(part, self.dialect)).collect()
     }
 
     /// Text parts.

@@ -47,9 +47,9 @@ pub struct Conversation {
 pub struct ConversationItem {
     /// Number, from 1.
     pub number: i64,
-    /// Kind: `sent`, `message`, `status`, `artifact` or `task`.
+    /// Kind: `sent`, `message`, `status`, `artifact`, `task`, or `failed` for a request that got no reply.
     pub kind: String,
-    /// Source: `user` or `agent`.
+    /// Source: `user`, `agent`, or `client` for what the client noted itself.
     pub source: &'static str,
     /// Time.
     pub at: String,
@@ -68,6 +68,8 @@ pub struct ConversationUpdate {
     pub task_state: Option<TaskState>,
     /// Items, by kind.
     pub items: Vec<(&'static str, Value)>,
+    /// Message that the items answer. It is stored already, and once more if they belong to another conversation.
+    pub sent: Option<Value>,
 }
 
 impl ConversationUpdate {
@@ -77,6 +79,7 @@ impl ConversationUpdate {
             task_id: self.task_id.clone(),
             task_state: self.task_state.map(|state| state.as_str().to_owned()),
             items: self.items.iter().map(|(kind, body)| (*kind, body.to_string())).collect(),
+            sent: self.sent.as_ref().map(Value::to_string),
         }
     }
 }
@@ -100,10 +103,10 @@ impl From<ConversationRow> for Conversation {
 }
 
 impl Conversation {
-    /// The task that a new message belongs to: one that has not ended, and that the agent still knows.
-    pub fn open_task(&self) -> Option<&str> {
-        let is_over = |state: TaskState| state.is_terminal() || state == TaskState::Unknown;
-        self.task_id.as_deref().filter(|_| !self.task_state.is_some_and(is_over))
+    /// The task that a new message answers: one that waits for input or a credential.
+    pub fn waiting_task(&self) -> Option<&str> {
+        // A message to a task that works would get the task's result as its answer.
+        self.task_id.as_deref().filter(|_| self.task_state.is_some_and(TaskState::waits))
     }
 
     /// Label for people: name or id.
@@ -199,17 +202,20 @@ impl Conversations {
         }
     }
 
-    /// Starts a conversation with its first items. Fails if another process took the name meanwhile.
+    /// Id of a conversation that is not started yet.
+    pub fn new_id(&self) -> Result<String> {
+        Ok(SessionId::new(self.world.now().as_millisecond())?.to_string())
+    }
+
+    /// Starts a conversation with its first items.
     pub fn begin(
         &mut self,
         session: &Session,
         agent: &str,
-        name: Option<&str>,
+        (id, name): (String, Option<&str>),
         heard: &ConversationUpdate,
     ) -> Result<Conversation> {
         let now_ms = self.world.now().as_millisecond();
-        // The same kind of id as a session's: sorted by time, and never a name.
-        let id = SessionId::new(now_ms)?.to_string();
         let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
         row.name = name.map(str::to_owned);
         let row = self.store.begin_conversation(&self.user, &row, &heard.change())?;
@@ -275,7 +281,11 @@ impl From<ItemRow> for ConversationItem {
     fn from(row: ItemRow) -> Self {
         ConversationItem {
             number: row.number,
-            source: if row.kind == "sent" { "user" } else { "agent" },
+            source: match row.kind.as_str() {
+                "sent" => "user",
+                "failed" => "client",
+                _ => "agent",
+            },
             kind: row.kind,
             at: rfc3339(row.at_ms),
             body: crate::json::from_str(&row.body).unwrap_or(Value::Null),
@@ -319,6 +329,7 @@ mod tests {
             task_id: Some(task.into()),
             task_state: Some(state),
             items: vec![("task", json!({ "id": task }))],
+            sent: None,
         }
     }
 
@@ -327,15 +338,27 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
         let session = session(&state);
-        let one = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
-        let two = all.begin(&session, &format!("{AGENT}/"), None, &ConversationUpdate::default()).unwrap();
+        let one = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), Some("one")), &ConversationUpdate::default())
+            .unwrap();
+        let two = all
+            .begin(
+                &session,
+                &format!("{AGENT}/"),
+                (all.new_id().unwrap(), None),
+                &ConversationUpdate::default(),
+            )
+            .unwrap();
         assert_eq!(all.newest(&session, "HTTP://LOCALHOST:8000").unwrap().unwrap().id, two.id);
-        all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
+        all.remember(&one, &heard("c1", "t1", TaskState::InputRequired)).unwrap();
         let newest = all.newest(&session, AGENT).unwrap().unwrap();
-        assert_eq!((newest.id.as_str(), newest.open_task(), newest.items), (one.id.as_str(), Some("t1"), 1));
+        assert_eq!(
+            (newest.id.as_str(), newest.waiting_task(), newest.items),
+            (one.id.as_str(), Some("t1"), 1)
+        );
         all.remember(&newest, &heard("c1", "t1", TaskState::Completed)).unwrap();
         let over = all.newest(&session, AGENT).unwrap().unwrap();
-        assert_eq!((over.open_task(), over.task_id.as_deref()), (None, Some("t1")));
+        assert_eq!((over.waiting_task(), over.task_id.as_deref()), (None, Some("t1")));
         assert_eq!(all.list(None, None).unwrap().len(), 2);
         assert!(all.newest(&session, "http://localhost:8001").unwrap().is_none());
     }
@@ -346,7 +369,9 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut here = state.conversations().unwrap();
-        let stale = here.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
+        let stale = here
+            .begin(&session, AGENT, (here.new_id().unwrap(), None), &ConversationUpdate::default())
+            .unwrap();
         let mut there = state.conversations().unwrap();
         there.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
         let more =
@@ -364,7 +389,9 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
+        let one = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), None), &ConversationUpdate::default())
+            .unwrap();
         let one = all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
         let two = all.remember(&one, &heard("c2", "t2", TaskState::Working)).unwrap();
         assert_ne!(one.id, two.id);
@@ -380,12 +407,21 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let stale = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
+        let stale = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), Some("one")), &ConversationUpdate::default())
+            .unwrap();
         all.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
         let other = all.remember(&stale, &heard("c2", "t2", TaskState::Working)).unwrap();
         assert_ne!(other.id, stale.id);
         assert_eq!(all.find(&stale.id, None).unwrap().context_id.as_deref(), Some("c1"));
-        let late = all.begin(&session, AGENT, Some("one"), &heard("c3", "t3", TaskState::Working)).unwrap();
+        let late = all
+            .begin(
+                &session,
+                AGENT,
+                (all.new_id().unwrap(), Some("one")),
+                &heard("c3", "t3", TaskState::Working),
+            )
+            .unwrap();
         assert_eq!((late.name, late.items), (None, 1));
     }
 
@@ -395,14 +431,16 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, None, &heard("c1", "t1", TaskState::Completed)).unwrap();
-        assert_eq!(one.open_task(), None);
+        let one = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), None), &heard("c1", "t1", TaskState::Completed))
+            .unwrap();
+        assert_eq!(one.waiting_task(), None);
         let next = ConversationUpdate { task_id: Some("t2".into()), ..ConversationUpdate::default() };
         let next = all.remember(&one, &next).unwrap();
-        assert_eq!((next.open_task(), next.task_state), (Some("t2"), None));
+        assert_eq!((next.waiting_task(), next.task_state), (Some("t2"), None));
         let over =
             ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
-        assert_eq!(all.remember(&next, &over).unwrap().open_task(), None);
+        assert_eq!(all.remember(&next, &over).unwrap().waiting_task(), None);
     }
 
     #[test]
@@ -411,8 +449,12 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
-        let two = all.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
+        let one = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), Some("one")), &ConversationUpdate::default())
+            .unwrap();
+        let two = all
+            .begin(&session, AGENT, (all.new_id().unwrap(), None), &ConversationUpdate::default())
+            .unwrap();
         assert!(matches!(
             all.rename(&two, Some("one")),
             Err(Error::Conversation(ConversationError::Exists(_)))

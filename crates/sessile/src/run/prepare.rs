@@ -236,7 +236,7 @@ fn conversation_values(state: &State, session: &Session) -> Result<[Option<Strin
     Ok(match state.last_conversation(session)? {
         Some(last) => {
             // A task that has ended cannot be continued; the conversation can.
-            let task = last.open_task().map(str::to_owned);
+            let task = last.waiting_task().map(str::to_owned);
             [Some(last.agent_url), last.context_id, task]
         }
         None => [None, None, None],

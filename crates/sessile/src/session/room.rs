@@ -15,6 +15,7 @@
 //! | `home/` | the same for the home directory, at isolation level `home` |
 //! | `work.json` | directories that the session added to working directories, so that they are removed with it |
 //! | `shell/` | start-up files of shells (`run::shell`) |
+//! | `deliveries/` | locked while a message is delivered to an agent (`conversation::delivery`) |
 //! | a link | to the directory of sockets, whose path must be short; it is removed with the room |
 
 use std::ffi::OsString;

@@ -78,6 +78,8 @@ pub(crate) struct ConversationChange {
     pub task_state: Option<String>,
     /// Added items, as kind and JSON.
     pub items: Vec<(&'static str, String)>,
+    /// Message that they answer, as JSON; added before them if they go to another conversation.
+    pub sent: Option<String>,
 }
 
 const COLUMNS: &str =
@@ -189,7 +191,7 @@ impl Store {
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
             let Some(mut row) = find(connection, user, known)? else { return Ok(None) };
-            let mut is_stored = true;
+            let (mut is_stored, mut change) = (true, change.clone());
             if let (Some(own), Some(said)) = (&row.context_id, &change.context_id)
                 && own != said
             {
@@ -198,12 +200,14 @@ impl Store {
                 is_stored = other.is_some();
                 let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
                 row = other.unwrap_or_else(new);
+                // An answer without its question would be hard to read.
+                change.items.splice(0..0, change.sent.take().map(|sent| ("sent", sent)));
             }
             // `used` is part of the primary key, so a use is a removal and an insertion.
             if is_stored {
                 remove(connection, user, &row)?;
             }
-            add(connection, user, &mut row, change, now_ms)?;
+            add(connection, user, &mut row, &change, now_ms)?;
             insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
         })
@@ -274,7 +278,7 @@ fn add(
     change: &ConversationChange,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
-    let ConversationChange { context_id, task_id, task_state, items } = change;
+    let ConversationChange { context_id, task_id, task_state, items, .. } = change;
     // Where one task stands says nothing about another.
     if task_id.is_some() && *task_id != row.task_id {
         row.task_state = None;

@@ -139,14 +139,14 @@ impl ComposeArgs {
         }
     }
 
-    /// The message, in the conversation that is remembered.
+    /// The message, without the ids of its conversation.
     pub(crate) fn outgoing(
         &self,
         cx: &Cx,
         words: &[String],
-        memory: &ConversationLog<'_>,
+        log: &ConversationLog<'_>,
     ) -> Result<OutgoingMessage, Failure> {
-        if self.goes_on && memory.context_id.is_none() {
+        if self.goes_on && log.context_id.is_none() {
             return Err(nothing_to_go_on_with().into());
         }
         let mut parts = Vec::new();
@@ -168,8 +168,8 @@ impl ComposeArgs {
         Ok(OutgoingMessage {
             // It only has to be unique, as the ids of sessions are.
             message_id: SessionId::new(cx.state.world().now().as_millisecond())?.to_string(),
-            context_id: memory.context_id.clone(),
-            task_id: memory.task_id.clone(),
+            context_id: None,
+            task_id: None,
             parts,
             accepted_output_modes: self.accept.clone(),
             history_length: self.history_length,
@@ -213,7 +213,7 @@ fn nothing_to_go_on_with() -> Error {
 }
 
 /// Message in its stored form.
-pub(crate) fn remembered(outgoing: &OutgoingMessage) -> Value {
+pub(super) fn stored_message(outgoing: &OutgoingMessage) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": text }),
         Part::File { name, mime, bytes } => {

@@ -2,12 +2,13 @@
 
 mod compose;
 mod deliver;
+mod exchange;
 mod remote;
 pub mod send;
 pub mod stream;
 
 pub(crate) use deliver::ReplyCollector;
-pub(crate) use stream::{follow, listen};
+pub(crate) use exchange::Exchange;
 
 use crate::cli::Cx;
 use crate::error::Outcome;

@@ -1,21 +1,15 @@
 //! `sessile message stream`.
 
-use std::ops::ControlFlow;
-
-use sessile::Error;
-use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
-
-use super::compose::{ComposeArgs, remembered};
+use super::compose::ComposeArgs;
 use super::deliver::ReplyCollector;
+use super::exchange::deliver;
 use super::remote as remote_message;
-use crate::a2a::{A2aError, StreamEnd};
-use crate::agent_session::{ConversationLog, agent_error};
+use crate::agent_session::ConversationLog;
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::{AgentError, Outcome};
 use crate::help::examples;
 use crate::remote::ServerArgs;
-use crate::view::EventView;
 
 /// Send a message and print what the agent says as it comes
 ///
@@ -43,72 +37,20 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;
     let session = crate::agent_session::session(cx, "message stream")?;
-    let mut memory = ConversationLog::open(&cx.state, session, &named.url, &args.compose.wanted())?;
-    let outgoing = args.compose.outgoing(cx, &words, &memory)?;
+    let mut log = ConversationLog::open(&cx.state, session, &named.url, &args.compose.wanted())?;
+    let outgoing = args.compose.outgoing(cx, &words, &log)?;
     let connection = args.compose.reach.connection(&cx.state, &named)?;
     let agent = connection.agent(cx)?;
     if !agent.card.streaming {
         let reason = "it does not stream: use `message send`".to_owned();
         return Err(AgentError::Unusable { agent: named.url.clone(), reason }.into());
     }
-    memory.will_send(remembered(&outgoing));
-    let mut heard = ReplyCollector::new(cx, &named.url, args.compose.save_artifacts.as_deref());
-    let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.stream(&outgoing, on_event))?;
-    if let Err(error) = streamed {
-        let is_over =
-            matches!(error.rpc_error_kind(), Some(RpcErrorKind::TaskNotFound | RpcErrorKind::TaskTerminal));
-        if let (true, Some(task)) = (is_over, &outgoing.task_id) {
-            memory.close_task(task)?;
-        }
-        if let Some(task) = memory.task_id.as_ref().filter(|_| !is_over) {
-            let url = sessile::text::shell_quoted(&named.url);
-            cx.out.note(&format!(
-                "the task may go on: sessile task watch {} --url {url}",
-                sessile::text::shell_quoted(task)
-            ));
-        }
-        return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error));
-    }
-    heard.finish(&memory, false)
-}
-
-/// Listens to a stream to its end. What cannot be remembered ends it at once.
-pub(crate) fn listen(
-    cx: &Cx,
-    memory: &mut ConversationLog<'_>,
-    heard: &mut ReplyCollector<'_>,
-    stream: impl FnOnce(&mut dyn FnMut(AgentEvent) -> ControlFlow<()>) -> Result<StreamEnd, A2aError>,
-) -> Result<Result<StreamEnd, A2aError>, Error> {
-    let mut wrong = None;
-    let ended = stream(&mut |event| match follow(cx, memory, heard, &event) {
-        Ok(()) if event.is_final() => ControlFlow::Break(()),
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            // Carried out of the closure, because the stream knows only errors of the agent.
-            wrong = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    wrong.map_or(Ok(ended), Err)
-}
-
-/// Takes in one event: remembered first, then shown.
-pub(crate) fn follow(
-    cx: &Cx,
-    memory: &mut ConversationLog<'_>,
-    heard: &mut ReplyCollector<'_>,
-    event: &AgentEvent,
-) -> Result<(), Error> {
-    memory.record(event)?;
-    let new = heard.take(event);
-    // The pieces of one text belong together.
-    let goes_on = matches!(event, AgentEvent::Artifact(artifact) if !artifact.is_last_chunk);
-    if !new.is_empty() {
-        if heard.is_line_open && !matches!(event, AgentEvent::Artifact(_)) {
-            cx.out.end_line();
-        }
-        heard.is_line_open = goes_on && !new.ends_with('\n');
-    }
-    cx.out.event(&EventView::from(event), &new, goes_on);
-    Ok(())
+    let dir = args.compose.save_artifacts.as_deref();
+    let mut collector = ReplyCollector::new(cx, &named.url, dir).streaming();
+    let delivered =
+        deliver(&args.compose, &agent, &mut log, &mut collector, outgoing, |exchange, outgoing| {
+            exchange.send(outgoing)
+        });
+    delivered.map_err(|failure| failure.into_failure(cx, &named.url))?;
+    collector.finish(log)
 }

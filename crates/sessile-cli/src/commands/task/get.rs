@@ -34,16 +34,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// Remembers how a task stands that a conversation of this session is about.
-pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &AgentEvent) -> Result<(), sessile::Error> {
+pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &AgentEvent) -> Outcome {
     if cx.state.session()?.is_none() {
         return Ok(());
     }
     let session = cx.state.require_session("remembering a task in it")?;
     let wanted = ConversationSelector { task_id: Some(task.to_owned()), ..ConversationSelector::default() };
-    let mut memory = ConversationLog::open(&cx.state, Some(session), agent, &wanted)?;
-    // A task that was only looked at must not begin a conversation.
-    match memory.conversation() {
-        Some(_) => memory.record(event),
-        None => Ok(()),
+    let mut log = ConversationLog::open(&cx.state, Some(session), agent, &wanted)?;
+    if log.conversation().is_some() {
+        log.record(event);
     }
+    log.into_saved()
 }

@@ -2,6 +2,7 @@
 
 mod credentials;
 mod crowd;
+mod delivery;
 mod ended_tasks;
 mod hostile;
 mod kills;

@@ -142,7 +142,7 @@ fn agent_text_is_sanitized_for_the_terminal() {
         assert!(said.contains("text") && !said.contains('\u{1b}') && !said.contains('\u{9b}'), "{said:?}");
         let (said, _) = shell.run(&format!("{program} message send {url} hi --color never {flags}"));
         assert!(
-            said.contains("go on:") && !said.contains("\u{1b}]0") && !said.contains("\u{1b}[2J"),
+            said.contains("continue:") && !said.contains("\u{1b}]0") && !said.contains("\u{1b}[2J"),
             "{said:?}"
         );
     }

@@ -1,0 +1,140 @@
+//! What an agent got and said is in the conversation, and every message gets its own answer.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use testkit::{AgentOptions, Home, Misbehaviour, MisbehaviourPoint, Protocol, PythonAgent, ScriptedAgent};
+
+use super::{agent, conversations, last, sent, together};
+use crate::{eventually, home};
+
+fn send(home: &Home, agent: &str, text: &str, flags: &[&str]) -> testkit::Call {
+    home.call(&["message", "send", agent, text, "--session", "work"]).args(flags)
+}
+
+#[test]
+fn message_beside_a_running_task_gets_its_own_answer() {
+    let (home, agent) = (home(), PythonAgent::shared(Protocol::V1));
+    let slow = send(&home, agent.url(), "slow 4000 first", &["--no-wait", "-ojson"]).ok().json();
+    assert_ne!(slow["state"], "completed");
+    let answer = send(&home, agent.url(), "task second", &["-ojson"]).ok().json();
+    assert_eq!((&answer["text"], &answer["context_id"]), (&"second".into(), &slow["context_id"]));
+    assert_ne!(answer["task_id"], slow["task_id"]);
+}
+
+#[test]
+fn killed_send_leaves_a_task_that_watch_follows() {
+    let (home, agent) = (home(), agent());
+    let mut command = send(&home, agent.url(), "hold the end", &[]).command();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("the task", || conversations(&home).iter().any(|one| one["task_id"].is_string()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(sent(&last(&home)), ["hold the end"]);
+    agent.release();
+    let watched = home.call(&["task", "watch", "--session", "work"]).ok();
+    assert_eq!(watched.stdout(), "the end\n");
+}
+
+#[test]
+fn send_that_times_out_names_the_command_that_follows() {
+    let (home, agent) = (home(), agent());
+    let done = send(&home, agent.url(), "hold the end", &["--timeout", "500ms"]).run().exit(10);
+    assert!(done.stderr().contains("sessile task watch"), "{}", done.told());
+    assert_eq!(last(&home)["task_state"], "working");
+    agent.release();
+    assert_eq!(home.call(&["task", "watch", "--session", "work"]).ok().stdout(), "the end\n");
+}
+
+#[test]
+fn agent_that_does_not_stream_is_polled() {
+    let (home, agent) =
+        (home(), ScriptedAgent::start(AgentOptions { streaming: false, ..AgentOptions::of(Protocol::V1) }));
+    let done = send(&home, agent.url(), "slow 200 done", &[]).ok();
+    assert_eq!(done.stdout(), "done\n");
+    assert_eq!(agent.count("SendMessage"), 1);
+    assert!(agent.count("GetTask") >= 1);
+}
+
+#[test]
+fn message_is_stored_before_it_is_sent() {
+    let (home, agent) = (home(), agent());
+    send(&home, agent.url(), "echo one", &[]).ok();
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::HangUp));
+    send(&home, agent.url(), "echo two", &[]).run().exit(12);
+    let found = last(&home);
+    assert_eq!(sent(&found), ["echo one", "echo two"]);
+    let failed = &found["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((failed["kind"].as_str(), failed["source"].as_str()), (Some("failed"), Some("client")));
+}
+
+#[test]
+fn reply_that_cannot_be_stored_is_printed() {
+    let (home, agent) = (home(), agent());
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| send(&home, agent.url(), "hold the end", &[]).run());
+        eventually("the task", || conversations(&home).iter().any(|one| one["task_id"].is_string()));
+        home.call(&["conversation", "clear", "--all", "--session", "work", "--yes"]).ok();
+        agent.release();
+        let done = sending.join().unwrap().exit(3);
+        assert_eq!(done.stdout(), "the end\n", "{}", done.told());
+        assert!(done.stderr().contains("delivered, but the conversation was not saved"), "{}", done.told());
+    });
+}
+
+#[test]
+fn parallel_messages_are_stored_in_the_order_of_the_agent() {
+    let (home, agent) = (home(), agent());
+    together(20, |number| {
+        send(&home, agent.url(), &format!("echo {number}"), &["--lock-timeout", "60s"]).ok();
+    });
+    let all = conversations(&home);
+    assert_eq!(all.len(), 1, "the first message starts the conversation of all");
+    let received: Vec<String> = agent
+        .seen()
+        .iter()
+        .filter(|seen| seen.body.contains("SendStreamingMessage"))
+        .map(|seen| {
+            let body: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+            body["params"]["message"]["parts"][0]["text"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(sent(&all[0]), received);
+}
+
+#[test]
+fn every_part_of_a_reply_is_shown() {
+    let (home, agent) = (home(), agent());
+    let data = send(&home, agent.url(), "data", &[]).ok();
+    assert!(data.stdout().contains("\"answer\": 42"), "{}", data.told());
+    for word in ["send", "stream"] {
+        let file = home.call(&["message", word, agent.url(), "file", "--session", "work"]).ok();
+        assert!(
+            file.stdout().contains("[file ../../evil (application/octet-stream, 14 bytes)]"),
+            "{}",
+            file.told()
+        );
+        assert!(file.stderr().contains("--save-artifacts DIR"), "{}", file.told());
+    }
+}
+
+#[test]
+fn kill_at_any_time_loses_no_message_of_the_agent() {
+    let (home, agent) = (home(), agent());
+    for step in 0..20 {
+        let word = if step % 2 == 0 { "send" } else { "stream" };
+        let text = format!("stream 3 5 {step}");
+        let mut command = home.call(&["message", word, agent.url(), &text, "--session", "work"]).command();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(3 * step));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let stored: Vec<String> = conversations(&home).iter().flat_map(sent).collect();
+    for seen in agent.seen().iter().filter(|seen| seen.body.contains("messageId")) {
+        let body: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+        let text = body["params"]["message"]["parts"][0]["text"].as_str().unwrap();
+        assert!(stored.iter().any(|one| one == text), "{text} is missing from {stored:?}");
+    }
+}

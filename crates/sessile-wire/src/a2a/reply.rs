@@ -1,0 +1,258 @@
+//! Reply of an agent, assembled from the events of a stream or of several requests.
+
+use serde_json::{Map, Value};
+
+use super::event::AgentEvent;
+use super::field::insert_some;
+use super::part::Part;
+use super::task::{AgentMessage, AgentTask, ArtifactUpdate};
+use super::task_state::TaskState;
+
+/// Reply of an agent as far as it is known: a message, or a task with its artifacts.
+#[derive(Debug, Clone, Default)]
+pub struct AgentReply {
+    message: Option<AgentMessage>,
+    /// Last snapshot of the task, as the agent sent it.
+    snapshot: Option<Value>,
+    /// Status of the last update, as the agent sent it.
+    status: Option<Value>,
+    /// Message of the last status that had one.
+    status_message: Option<AgentMessage>,
+    /// Whether that is the last status of all.
+    is_message_current: bool,
+    artifacts: Vec<ArtifactUpdate>,
+    task_id: Option<String>,
+    context_id: Option<String>,
+    state: Option<TaskState>,
+    is_final: bool,
+    /// Texts of the status messages that were returned for display.
+    shown_status: Vec<String>,
+}
+
+impl AgentReply {
+    /// Adds an event. Returns the parts that are new in it: agents repeat in a task or a last artifact what they streamed
+    /// before.
+    pub fn take(&mut self, event: &AgentEvent) -> Vec<Part> {
+        self.task_id = event.task_id().map(str::to_owned).or_else(|| self.task_id.take());
+        self.context_id = event.context_id().map(str::to_owned).or_else(|| self.context_id.take());
+        self.state = event.state().or(self.state);
+        self.is_final = event.is_final();
+        match event {
+            // An agent may repeat the message of the user.
+            AgentEvent::Message(message) if message.is_user => {
+                self.is_final = false;
+                Vec::new()
+            }
+            AgentEvent::Message(message) => {
+                self.message = Some(message.clone());
+                message.parts()
+            }
+            AgentEvent::Status(update) => {
+                self.status = update.raw.get("status").cloned();
+                self.take_status(update.message())
+            }
+            AgentEvent::Artifact(update) => self.take_artifact(update),
+            AgentEvent::Task(task) => self.take_task(task),
+        }
+    }
+
+    fn take_status(&mut self, message: Option<AgentMessage>) -> Vec<Part> {
+        self.is_message_current = message.is_some();
+        let Some(message) = message else { return Vec::new() };
+        let (text, parts) = (message.text(), message.parts());
+        let is_known = self.status_message.as_ref().is_some_and(|known| known.raw == message.raw)
+            || (!text.is_empty() && text == self.artifact_text());
+        self.status_message = Some(message);
+        if is_known {
+            return Vec::new();
+        }
+        self.shown_status.push(text);
+        parts
+    }
+
+    fn take_artifact(&mut self, update: &ArtifactUpdate) -> Vec<Part> {
+        let known = self.artifacts.iter_mut().find(|known| known.artifact_id == update.artifact_id);
+        match known {
+            Some(known) if update.is_append => known.append(update),
+            Some(known) if known.artifact() == update.artifact() => return Vec::new(),
+            Some(known) => *known = update.clone(),
+            None => self.artifacts.push(update.clone()),
+        }
+        // Some frameworks stream a reply as status messages and send the whole of it again at the end.
+        let text = update.text();
+        let is_repeated = !text.is_empty()
+            && [self.shown_status.concat(), self.shown_status.last().cloned().unwrap_or_default()]
+                .contains(&text);
+        update.parts().into_iter().filter(|part| !(is_repeated && part.is_text())).collect()
+    }
+
+    fn take_task(&mut self, task: &AgentTask) -> Vec<Part> {
+        let before = self.artifact_text();
+        let mut new = Vec::new();
+        for artifact in task.artifacts() {
+            let is_known = self.artifacts.iter().any(|known| known.artifact_id == artifact.artifact_id);
+            let parts = self.take_artifact(&artifact);
+            // Chunks that were missed are in the whole artifact, after those that were shown.
+            match artifact.text().strip_prefix(before.as_str()) {
+                Some(rest) if is_known && !before.is_empty() => {
+                    new.extend((!rest.is_empty()).then(|| Part::Text(rest.to_owned())));
+                }
+                _ => new.extend(parts),
+            }
+        }
+        self.snapshot = Some(task.raw.clone());
+        self.status = None;
+        new.extend(self.take_status(task.message()));
+        new
+    }
+
+    /// Parts in the order in which a person reads them: the message; or the artifacts, and the message of the status unless
+    /// it repeats them.
+    pub fn parts(&self) -> Vec<Part> {
+        if let Some(message) = &self.message {
+            return message.parts();
+        }
+        let mut parts: Vec<Part> = self.artifacts.iter().flat_map(ArtifactUpdate::parts).collect();
+        // What the agent said while it worked is not part of the result, unless it is all there is.
+        if let Some(message) = &self.status_message
+            && (self.is_message_current || parts.is_empty())
+            && message.text() != self.artifact_text()
+        {
+            parts.extend(message.parts());
+        }
+        parts
+    }
+
+    /// Text of the message; else of the artifacts; else of the status.
+    pub fn text(&self) -> String {
+        match (&self.message, self.artifact_text()) {
+            (Some(message), _) => message.text(),
+            (None, text) if text.is_empty() => {
+                self.status_message.as_ref().map(AgentMessage::text).unwrap_or_default()
+            }
+            (None, text) => text,
+        }
+    }
+
+    fn artifact_text(&self) -> String {
+        let texts = self.artifacts.iter().map(ArtifactUpdate::text).filter(|text| !text.is_empty());
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Artifacts, with their chunks joined.
+    pub fn artifacts(&self) -> &[ArtifactUpdate] {
+        &self.artifacts
+    }
+
+    /// Message, unless the reply is a task.
+    pub fn message(&self) -> Option<&AgentMessage> {
+        self.message.as_ref()
+    }
+
+    /// Last known state of the task.
+    pub fn state(&self) -> Option<TaskState> {
+        self.state
+    }
+
+    /// Task of the reply.
+    pub fn task_id(&self) -> Option<&str> {
+        self.task_id.as_deref()
+    }
+
+    /// Whether the agent sends nothing more until it is asked again.
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// The message or the task as JSON; `None` before the first event.
+    pub fn raw(&self) -> Option<Value> {
+        if let Some(message) = &self.message {
+            return Some(message.raw.clone());
+        }
+        let mut task = match &self.snapshot {
+            Some(Value::Object(task)) => task.clone(),
+            _ => {
+                let mut task = Map::new();
+                insert_some(&mut task, "id", self.task_id.as_deref());
+                insert_some(&mut task, "contextId", self.context_id.as_deref());
+                task
+            }
+        };
+        insert_some(&mut task, "status", self.status.clone());
+        if !self.artifacts.is_empty() {
+            let artifacts: Vec<Value> = self.artifacts.iter().map(|one| one.artifact().clone()).collect();
+            task.insert("artifacts".to_owned(), artifacts.into());
+        }
+        (!task.is_empty()).then(|| task.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::a2a::Dialect;
+
+    fn event(raw: Value) -> AgentEvent {
+        AgentEvent::read(raw, Dialect::V1).unwrap()
+    }
+
+    fn status(state: &str, text: Option<&str>) -> AgentEvent {
+        let mut status = json!({ "state": format!("TASK_STATE_{state}") });
+        if let Some(text) = text {
+            let id = format!("m-{state}-{text}");
+            status["message"] = json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": text}]});
+        }
+        event(json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": status}}))
+    }
+
+    fn artifact(id: &str, parts: &Value, append: bool) -> AgentEvent {
+        event(json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "append": append,
+            "artifact": {"artifactId": id, "parts": parts}}}))
+    }
+
+    /// The reply and everything that its events showed.
+    fn shown(events: &[AgentEvent]) -> (AgentReply, String) {
+        let mut reply = AgentReply::default();
+        let shown = events.iter().flat_map(|event| reply.take(event)).map(|part| part.summary()).collect();
+        (reply, shown)
+    }
+
+    #[test]
+    fn chunks_of_an_artifact_are_one_text() {
+        let events = [
+            artifact("a", &json!([{"text": "Hel"}]), false),
+            artifact("a", &json!([{"text": "lo "}]), true),
+            artifact("a", &json!([{"text": "you"}, {"data": {"n": 1}}]), true),
+            status("COMPLETED", None),
+        ];
+        let (reply, shown) = shown(&events);
+        assert_eq!(reply.text(), "Hello you");
+        assert!(shown.starts_with("Hello you"), "{shown}");
+        assert_eq!(reply.parts().len(), 2);
+        assert_eq!(reply.raw().unwrap()["artifacts"][0]["parts"][0]["text"], "Hello you");
+    }
+
+    #[test]
+    fn repeated_text_is_shown_once() {
+        let whole = artifact("a", &json!([{"text": "one two"}]), false);
+        let tokens = [status("WORKING", Some("one ")), status("WORKING", Some("two")), whole.clone()];
+        assert_eq!(shown(&tokens).1, "one two", "tokens, then all of them");
+        let twice = [status("WORKING", Some("one two")), whole.clone(), status("COMPLETED", Some("one two"))];
+        let (reply, seen) = shown(&twice);
+        assert_eq!((seen.as_str(), reply.text().as_str()), ("one two", "one two"));
+        let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+            "artifacts": [{"artifactId": "a", "parts": [{"text": "one two three"}]}]}});
+        assert_eq!(shown(&[whole, event(task)]).1, "one two three", "what a lost stream missed is added");
+    }
+
+    #[test]
+    fn status_beside_an_artifact_is_kept() {
+        let events = [artifact("a", &json!([{"data": {"n": 1}}]), false), status("FAILED", Some("it broke"))];
+        let (reply, _) = shown(&events);
+        assert_eq!(reply.parts().len(), 2);
+        assert_eq!((reply.text().as_str(), reply.state()), ("it broke", Some(TaskState::Failed)));
+        assert!(reply.is_final());
+    }
+}
