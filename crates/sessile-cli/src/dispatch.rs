@@ -23,7 +23,7 @@ use sessile::{Error, State, StateArgs, World};
 use crate::cli::{Cli, Command};
 use crate::commands::{binding_args, import, run};
 use crate::cx::Cx;
-use crate::effects::CommandEntry;
+use crate::effects::{CommandEffect, CommandEntry};
 use crate::error::{Failure, Outcome};
 use crate::lazy_command::Lazy;
 use crate::output::Output;
@@ -107,6 +107,11 @@ fn call(
         cx.state.recover_after(error);
     }
     let outcome = outcome.map_err(|failure| import::with_hint(&cx.state, failure));
+    if entry.effect != CommandEffect::Read
+        && let Err(error) = cx.state.remove_vacant_state()
+    {
+        cx.out.detail(&format!("the state beside the configuration file stays: {error}"));
+    }
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
 }

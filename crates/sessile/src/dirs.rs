@@ -4,10 +4,14 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
+use crate::beside::CallLock;
 use crate::error::{Error, FileError, Result, UsageError};
 use crate::files::{MARK, check_marked_state, check_state_dir, create_dir, network_file_system};
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::world::World;
+
+/// Attempts to create a state directory that other calls remove.
+const MOST_ATTEMPTS: usize = 100;
 
 /// The directories of one application for one user.
 #[derive(Clone, Debug)]
@@ -24,8 +28,8 @@ pub struct Dirs {
     system_runtime: Option<PathBuf>,
     /// The administrator's.
     system: PathBuf,
-    /// Whether the state directory is beside a file that was given, and not one that the user named.
-    is_beside: bool,
+    /// Lock on the state directory if it is beside a file that was given, and not one that the user named.
+    beside: Option<CallLock>,
     /// Whether the state directory exists and passed the check.
     is_state_checked: Cell<bool>,
 }
@@ -73,7 +77,7 @@ impl Dirs {
             system: world
                 .path_variable(&app.variable("SYSTEM_DIR"))
                 .map_or_else(|| Path::new("/etc").join(app.name()), Path::to_owned),
-            is_beside: false,
+            beside: None,
             is_state_checked: Cell::new(false),
         })
     }
@@ -90,7 +94,7 @@ impl Dirs {
             runtime: None,
             system_runtime: None,
             system: PathBuf::new(),
-            is_beside: true,
+            beside: Some(CallLock::default()),
             is_state_checked: Cell::new(false),
         }
     }
@@ -106,7 +110,7 @@ impl Dirs {
         let dir = self.state.as_deref().ok_or(Error::File(FileError::NoHome("the state")))?;
         // One that does not exist yet is checked again once it does.
         if !self.is_state_checked.get() {
-            let check = if self.is_beside { check_marked_state } else { check_state_dir };
+            let check = if self.beside.is_some() { check_marked_state } else { check_state_dir };
             self.is_state_checked.set(check(dir)?);
         }
         Ok(dir)
@@ -116,13 +120,29 @@ impl Dirs {
     /// mark, which everything that is created in it inherits.
     pub fn state_for_writing(&self) -> Result<&Path> {
         let dir = self.state()?;
+        let Some(lock) = &self.beside else { return Ok(dir) };
         // The store reports a network file system and leaves nothing there.
-        if self.is_beside && !self.is_state_checked.get() && network_file_system(dir).is_none() {
-            create_dir(dir, 0o700 | MARK)?;
-            // Checked after it was made: another process may have made it differently in between.
-            return self.state();
+        if !self.is_state_checked.get() && network_file_system(dir).is_some() {
+            return Ok(dir);
         }
-        Ok(dir)
+        // A call that ends may remove the directory in between.
+        for _ in 0..MOST_ATTEMPTS {
+            if !self.is_state_checked.get() {
+                create_dir(dir, 0o700 | MARK)?;
+                // Checked after it was made: another process may have made it differently in between.
+                self.state()?;
+            }
+            if lock.share(dir)? {
+                return Ok(dir);
+            }
+            self.is_state_checked.set(false);
+        }
+        Err(Error::io("create", dir, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Lock on the state directory, if it is beside a file.
+    pub(crate) fn call_lock(&self) -> Option<&CallLock> {
+        self.beside.as_ref()
     }
 
     /// The cache directory, if there is a place for one.

@@ -4,6 +4,7 @@ pub mod agents;
 pub mod app;
 pub mod args;
 pub mod backup;
+mod beside;
 pub mod call;
 pub mod clock;
 pub mod code;

@@ -25,6 +25,7 @@ mod recover;
 mod sessions;
 mod tickets;
 mod trusted;
+mod vacancy;
 
 pub use backup::{BackupSnapshot, column_list, raise_revisions, save_revisions};
 pub use entries::EntryKind;

@@ -268,3 +268,86 @@ fn config_file_in_yaml_is_refused_by_its_format() {
     home.write("sessilerc", "color = \"never\"\n");
     home.call(&["--config", "sessilerc", "status"]).ok();
 }
+
+mod state_directory {
+    use super::*;
+
+    fn lone() -> Home {
+        let home = lived_in();
+        home.write("alone/c.toml", "[contexts.staging]\n");
+        home
+    }
+
+    fn call(home: &Home, args: &[&str]) -> testkit::Call {
+        home.call(&["--config", "alone/c.toml"]).args(args)
+    }
+
+    fn exists(home: &Home) -> bool {
+        home.path("alone/c.toml.state").exists()
+    }
+
+    #[test]
+    fn last_session_takes_the_state_directory_along() {
+        let home = lone();
+        call(&home, &["run", "--", "true"]).ok();
+        assert!(!exists(&home), "after a session for one command");
+        call(&home, &["run", "--", "false"]).run().exit(1);
+        assert!(!exists(&home), "after a command that failed");
+        for name in ["a", "b"] {
+            call(&home, &["run", "--session", name, "--context", "staging", "--", "true"]).ok();
+        }
+        call(&home, &["session", "stop", "a"]).ok();
+        call(&home, &["run", "--", "true"]).ok();
+        assert!(exists(&home), "session b lives");
+        call(&home, &["session", "show", "b"]).ok();
+        call(&home, &["session", "stop", "b"]).ok();
+        assert!(!exists(&home), "after the last session");
+        call(&home, &["session", "start", "--idle", "1s", "-q"]).ok();
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        call(&home, &["session", "gc"]).ok();
+        assert!(!exists(&home), "after an expired session");
+    }
+
+    #[test]
+    fn state_directory_with_something_else_in_it_stays() {
+        let things: [&[&str]; 4] = [
+            &["lock", "run", "deploy", "true"],
+            &["config", "set", "lock-timeout", "3s", "--global"],
+            &["context", "create", "other"],
+            &["session", "start", "-q"],
+        ];
+        for args in things {
+            let home = lone();
+            call(&home, args).ok();
+            call(&home, &["run", "--", "true"]).ok();
+            assert!(exists(&home), "{args:?}");
+        }
+        let home = lone();
+        call(&home, &["auth", "set", "bot", "--secret-stdin"]).stdin("s3cret").ok();
+        call(&home, &["run", "--", "true"]).ok();
+        assert!(exists(&home), "a vault");
+        assert!(call(&home, &["auth", "list"]).ok().stdout().contains("bot"));
+    }
+
+    #[test]
+    fn parallel_calls_lose_no_session_and_leave_no_directory() {
+        let home = lone();
+        let rounds = 12;
+        std::thread::scope(|scope| {
+            for agent in 0..6 {
+                let home = &home;
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let name = format!("s{agent}-{round}");
+                        call(home, &["run", "--", "true"]).ok();
+                        call(home, &["session", "start", "--name", &name, "-q"]).ok();
+                        // Acknowledged, so it is there.
+                        call(home, &["session", "show", &name]).ok();
+                        call(home, &["session", "stop", &name]).ok();
+                    }
+                });
+            }
+        });
+        assert!(!exists(&home), "{:?}", home.tree());
+    }
+}
