@@ -3,6 +3,7 @@
 use serde::Serialize;
 use sessile::State;
 use sessile::call::Mode;
+use sessile::hook::outside;
 use sessile::session::Session;
 
 use crate::error::Outcome;
@@ -40,11 +41,15 @@ impl Cx {
             };
         }
         // The change may have been one of the selection itself, so it is resolved again.
-        let fresh = State::from(state.call().clone().with_mode(Mode::STRICT));
+        // A person at the prompt of a hooked shell changes what the shell enters next.
+        let outside = if state.is_at_hooked_prompt() { outside(state).ok() } else { None };
+        let is_outside = outside.is_some();
+        let fresh = outside.unwrap_or_else(|| State::from(state.call().clone().with_mode(Mode::STRICT)));
         let selected = fresh.selected().ok().flatten();
         let context = selected.map(|selected| selected.name.to_string());
         let context_origin = selected.map(|selected| selected.origin.clone());
-        let session = state.session().ok().flatten().map(|current| current.session.id.to_string());
+        let resolved = if is_outside { &fresh } else { state };
+        let session = resolved.session().ok().flatten().map(|current| current.session.id.to_string());
         let words = ChangePlace::context_words(context.as_deref(), context_origin.as_ref());
         let in_session =
             session.as_ref().map_or_else(|| "no session".to_owned(), |id| format!("session {id}"));

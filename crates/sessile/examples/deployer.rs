@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use sessile::args::OutputFormat;
-use sessile::context::{SwitchScope, switch};
+use sessile::context::{SwitchScope, SwitchTarget, switch};
 use sessile::error::SettingsError;
 use sessile::run::{IsolationArgs, RunRequest, RunSessionArgs};
 use sessile::settings::{Definition, SettingKind};
@@ -104,8 +104,10 @@ fn run(state: &State, command: &Command) -> Result<String, Error> {
             })
         }
         Command::Context(ContextCommand::Use { name, global }) => {
-            let switched = switch(state, Some(&name.parse()?), global.then_some(SwitchScope::Global))?;
-            Ok(format!("context {} selected in {}\n", switched.new, switched.place))
+            let switched =
+                switch(state, &SwitchTarget::Named(name.parse()?), global.then_some(SwitchScope::Global))?;
+            let new = switched.new.map(|new| new.to_string()).unwrap_or_default();
+            Ok(format!("context {new} selected in {}\n", switched.place))
         }
         Command::Deploy { version } => {
             // It exists, it is trusted, and its guard lets this call through; or this is the error.

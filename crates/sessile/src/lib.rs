@@ -22,6 +22,7 @@ pub mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+pub mod hook;
 pub mod import;
 mod interactive;
 pub mod json;

@@ -81,7 +81,12 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
 
 /// This process and its ancestors.
 pub(crate) fn lineage() -> Vec<i32> {
-    let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    lineage_of(rustix::process::getpid().as_raw_nonzero().get())
+}
+
+/// A process and its ancestors.
+pub(crate) fn lineage_of(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
     while let Some(parent) = found.last().and_then(|pid| parent(*pid)) {
         // The parent can change between two reads, if one on the way ends.
         if parent <= 1 || found.contains(&parent) {

@@ -13,6 +13,7 @@ use crate::args::{Color, OutputFormat};
 use crate::call::{ConfigSource, SessionMode};
 use crate::context::{Context, SelectedContext};
 use crate::error::{FileError, Result, SessionError, UsageError};
+use crate::hook::HookedShell;
 use crate::session::resolve::{CurrentSession, PendingSession, ResolvedSession, resolve_session};
 use crate::settings::project::{ForeignDir, Project, ProjectSearch};
 use crate::settings::{
@@ -44,6 +45,8 @@ pub(crate) struct Resolution {
     selected: OnceCell<Option<SelectedContext>>,
     context: OnceCell<Option<Context>>,
     settings: OnceCell<Stack>,
+    /// Hooked shell that the call was typed at.
+    pub(crate) hooked_prompt: OnceCell<Option<HookedShell>>,
 }
 
 impl State {
@@ -112,6 +115,10 @@ impl State {
 
     /// Fails if this call runs in a session, or on a terminal that has one.
     pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
+        // The session of a flag counts, whoever typed it.
+        if self.session_origin().layer == Layer::Environment && self.is_at_hooked_prompt() {
+            return Ok(());
+        }
         // A call that may not use the terminal's session is not in it.
         let is_terminals = || self.args().session.is_some() || self.call().is_interactive();
         if self.enclosing_session().is_some() || (is_terminals() && self.session()?.is_some()) {

@@ -24,6 +24,10 @@ pub const OWN: &[DocumentedVariable] = &[
         "Set for commands in a session: the values of variables that the session has changed, as JSON.",
     ),
     known(
+        "HOOK",
+        "Set by the shell hook beside SESSION: the selection that led to the session (session, terminal, directory or blocked).",
+    ),
+    known(
         "CREDENTIAL_*",
         "The secret of the credential whose name it ends with, in capitals: `SESSILE_CREDENTIAL_GH_BOT` stands for `gh-bot`.",
     ),

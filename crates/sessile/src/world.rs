@@ -75,6 +75,13 @@ impl World {
         self
     }
 
+    /// The same world without a variable.
+    #[must_use]
+    pub fn without_variable(mut self, name: &str) -> Self {
+        self.variables.remove(OsStr::new(name));
+        self
+    }
+
     /// The same world in another directory.
     #[must_use]
     pub fn with_cwd(mut self, cwd: impl Into<PathBuf>) -> Self {

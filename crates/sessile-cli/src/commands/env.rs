@@ -1,12 +1,11 @@
 //! `sessile env`: a session's variables, for a shell or a program.
 
 use serde_json::json;
-use sessile::Error;
 use sessile::error::SessionError;
 use sessile::run::shell::Shell;
 use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs, VariableChange};
 use sessile::text::json_safe;
-use sessile::tool::Originals;
+use sessile::tool::own_values;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -38,7 +37,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let changes = if args.unset { own_values(cx)? } else { session_values(args, cx)? };
+    let changes = if args.unset { own_values(&cx.state) } else { session_values(args, cx)? };
     let shell = match args.shell.as_str() {
         "zsh" => Some(Shell::Zsh),
         "fish" => Some(Shell::Fish),
@@ -84,33 +83,5 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::er
         ));
     }
     cx.out.warnings(&run.state().take_warnings());
-    Ok(changes)
-}
-
-fn own_values(cx: &Cx) -> Result<Vec<VariableChange>, Error> {
-    let originals = Originals::of(cx.state.app(), cx.state.world());
-    let mut changes: Vec<VariableChange> = originals
-        .replaced()
-        .map(|(name, value)| VariableChange {
-            name: name.to_owned(),
-            value: value.map(str::to_owned),
-            origin: String::new(),
-            isolates: false,
-        })
-        .collect();
-    // Its own variables last: the ones above are read out of them.
-    for (name, _) in cx.state.world().variables_with_prefix("SESSILE_") {
-        let is_own = ["SESSION", "ORIGINALS", "CONFIG_DIR", "STATE_DIR", "CACHE_DIR", "RUNTIME_DIR"]
-            .iter()
-            .any(|own| cx.state.app().variable(own) == name);
-        if is_own && !changes.iter().any(|change| change.name == name) {
-            changes.push(VariableChange {
-                name: name.to_owned(),
-                value: None,
-                origin: String::new(),
-                isolates: false,
-            });
-        }
-    }
     Ok(changes)
 }

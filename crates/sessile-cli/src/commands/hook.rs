@@ -1,20 +1,21 @@
 //! `sessile hook`: what a shell's start-up file loads.
 
 use serde_json::json;
+use sessile::hook::follow;
 use sessile::run::shell::Shell;
-use sessile::session::lifecycle::Lifecycle;
 
 use crate::cli::Cx;
 use crate::commands::prompt::PromptLabel;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::shell_hook::hook;
+use crate::shell_hook::{hook, step_script};
 
-/// Print the script that keeps a shell in its terminal's session
+/// Print the script that keeps a shell in step with its selection
 ///
-/// Load it at the end of your start-up file. The prompt then shows the session and the context of this terminal and
-/// directory; after `sessile session start` the shell's commands work in that session; and in a shell that was started
-/// in a session, variables that your start-up files export are set right again.
+/// Load it at the end of your start-up file. The shell's variables are then those of a session in the selected context:
+/// after `sessile context use`, `sessile session start`, `attach`, `detach` and `stop`, and in a directory that selects a
+/// context. So kubectl, aws or gh typed there use it. Without a selection the shell has your own values again. The prompt
+/// shows the session and the context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "eval \"$(sessile hook bash)\"      at the end of ~/.bashrc"
@@ -27,66 +28,41 @@ pub struct Args {
     shell: Shell,
 
     /// Print what is to be done before this prompt; the script calls it
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, requires = "shell_pid")]
     tick: bool,
-}
 
-/// The session that the script has set the variables of; the script hands it over.
-pub(crate) const HOOKED: &str = "SESSILE_HOOKED";
+    /// Pid of the shell that calls
+    #[arg(long, hide = true)]
+    shell_pid: Option<i32>,
+
+    /// Whether a subshell of that shell calls
+    #[arg(long, hide = true)]
+    subshell: bool,
+}
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    if args.tick {
-        return cx.out.print(&tick(args.shell, cx));
+    if let (true, Some(pid)) = (args.tick, args.shell_pid) {
+        return cx.out.print(&tick(args, pid, cx));
     }
     let script = hook(args.shell);
-    cx.out.result(&json!({ "script": script }), || script.to_owned())
+    cx.out.result(&json!({ "script": script }), || script.clone())
 }
 
-/// Work before a prompt. Every failure is a note, because the person must be able to go on typing.
-fn tick(shell: Shell, cx: &Cx) -> String {
-    let hooked = cx.state.world().variable(HOOKED).map(|id| id.to_string_lossy().into_owned());
-    let current = cx.state.session().ok().flatten();
-    let live = current.filter(|current| current.session.life(cx.state.world()) == Lifecycle::Live);
-    let assign = |name: &str, value: &str| match shell {
-        Shell::Fish => format!("set -g {name} {}\n", shell.quoted(value)),
-        Shell::Bash | Shell::Zsh => format!("{name}={}\n", shell.quoted(value)),
-    };
-    let call = |flags: &str| match shell {
-        // `command` skips functions and aliases of the same name.
-        Shell::Bash => format!("eval \"$(command sessile env --shell bash {flags})\"\n"),
-        Shell::Zsh => format!("eval \"$(command sessile env --shell zsh {flags})\"\n"),
-        Shell::Fish => format!("command sessile env --shell fish {flags} | source\n"),
-    };
-    let mut script = String::new();
-    let inside = cx.state.enclosing_session();
-    match (&hooked, live) {
-        // The session that the hook brought in is over, or this terminal has another now.
-        (Some(id), live) if live.is_none_or(|live| live.session.id.as_str() != id) => {
-            let name = current.map_or(id.as_str(), |current| current.session.label());
-            cx.out.note(&format!("session {name} is over; this shell has its own variables again"));
-            // The variables of this call still name it.
+/// The script of the step before a prompt. Every failure is a note, because the person must be able to go on typing.
+fn tick(args: &Args, pid: i32, cx: &Cx) -> String {
+    // The variables of this call may name a session that is over; the step says what there is to say.
+    cx.state.take_warnings();
+    match follow(&cx.state, pid, args.subshell) {
+        Ok(step) => {
+            cx.out.warnings(&step.notes);
+            let label = step.session.as_ref().and_then(|session| PromptLabel::of_session(session).text());
+            let mark = label.map_or_else(String::new, |text| format!("({text}) "));
+            step_script(args.shell, &step, &mark)
+        }
+        Err(error) => {
             cx.state.take_warnings();
-            return call("--unset") + &assign("_sessile_hooked", "") + &assign("_sessile_mark", "");
+            cx.out.note(&format!("this shell is not in step: {error}"));
+            String::new()
         }
-        // A shell that was started in a session has the variables already.
-        (None, Some(live)) if inside.is_none() => {
-            let id = live.session.id.to_string();
-            script.push_str(&call(&format!("--session {id}")));
-            script.push_str(&assign("_sessile_hooked", &id));
-        }
-        _ => {}
     }
-    if let Some(current) = live {
-        // Someone sits here: the session is in use.
-        // A failure must not disturb the prompt; the session then expires a little early.
-        let _ = current.session.room().touch(cx.state.world());
-    }
-    let mark = PromptLabel::of(&cx.state).ok();
-    let text = mark.as_ref().and_then(PromptLabel::text).map_or_else(String::new, |text| match &mark {
-        // Without a session the context is what `run` would use; other commands know nothing of it.
-        Some(PromptLabel { session: None, .. }) => format!("[{text}] "),
-        _ => format!("({text}) "),
-    });
-    script.push_str(&assign("_sessile_mark", &text));
-    script
 }

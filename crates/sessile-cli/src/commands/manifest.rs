@@ -7,7 +7,6 @@ use sessile::variables::{OWN, SHARED};
 use sessile::{App, Code, exit};
 
 use crate::cli::{Cli, Cx};
-use crate::commands::hook::HOOKED;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::run::RUN_VARIABLE;
 use crate::completion::VARIABLE;
@@ -85,13 +84,11 @@ fn variables(app: &App) -> Vec<Value> {
         TOKEN_VARIABLE.to_owned(),
         "Set by `lock run` for its command: the fencing token of the lock. Default of --token of `lock renew` and `lock release`.",
     );
-    let hooked =
-        (HOOKED.to_owned(), "Set by the shell's hook for itself: the session whose variables it has set.");
     let run = (
         RUN_VARIABLE.to_owned(),
         "Set by `run` with --timeout or --kill-stragglers: what tells its processes from others.",
     );
-    let all = own.chain([completion, token, hooked, run]).chain(shared);
+    let all = own.chain([completion, token, run]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use sessile::State;
+use sessile::hook::prompt_label;
+use sessile::session::Session;
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -21,17 +23,32 @@ pub struct Args {}
 pub(crate) struct PromptLabel {
     pub(crate) session: Option<String>,
     pub(crate) context: Option<String>,
+    /// Text for a session that the shell hook started.
+    hook: Option<String>,
 }
 
 impl PromptLabel {
     pub(crate) fn of(state: &State) -> Result<Self, Failure> {
-        let session = state.session()?.map(|current| current.session.label().to_owned());
+        let current = state.session()?;
         let context = state.selected()?.map(|selected| selected.name.to_string());
-        Ok(PromptLabel { session, context })
+        let Some(current) = current else { return Ok(PromptLabel { session: None, context, hook: None }) };
+        Ok(PromptLabel { context, ..Self::of_session(&current.session) })
+    }
+
+    /// Label of a session.
+    pub(crate) fn of_session(session: &Session) -> Self {
+        PromptLabel {
+            session: Some(session.label().to_owned()),
+            context: session.context.clone(),
+            hook: prompt_label(session).map(str::to_owned),
+        }
     }
 
     /// As people see it; `None` if there is nothing to see.
     pub(crate) fn text(&self) -> Option<String> {
+        if self.hook.is_some() {
+            return self.hook.clone();
+        }
         match (&self.session, &self.context) {
             (Some(session), Some(context)) => Some(format!("{}:{context}", shortened(session))),
             (Some(session), None) => Some(shortened(session).to_owned()),

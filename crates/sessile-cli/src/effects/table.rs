@@ -225,7 +225,8 @@ pub const TABLE: &[CommandEntry] = &[
         "context use",
         "this terminal; with --dir or --global the settings file they name",
         writing![NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
-    ).ignoring_selection(),
+    ).ignoring_selection()
+        .tolerating_stale_session(),
     CommandEntry::destructive(
         "conversation clear",
         "the store",
@@ -322,12 +323,19 @@ pub const TABLE: &[CommandEntry] = &[
         "the service's store; the replaced store is kept",
         writing![FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
     ).ignoring_selection(),
+    CommandEntry::write("session attach", "this terminal", writing![TerminalRequired, InSession])
+        .tolerating_stale_session()
+        .ignoring_selection()
+        .idempotent(),
     CommandEntry::destructive(
         "session clear",
         "the store and the sessions' rooms",
         writing![ConfirmationRequired, Declined, StopFailed],
     ).ignoring_selection()
         .tolerating_stale_session(),
+    CommandEntry::write("session detach", "this terminal", writing![TerminalRequired, InSession, SessionRequired])
+        .tolerating_stale_session()
+        .ignoring_selection(),
     CommandEntry::write(
         "session export",
         "the file given with --file; nothing without it",

@@ -57,11 +57,13 @@ impl LocalBackend<'_> {
             state.stop_session("session start --replace", replaced)?;
         }
         let agent = agent.map(str::to_owned);
-        let (session, is_selected) = state.start_session(name.cloned(), agent, labels, idle, max)?;
+        let (session, selection) = state.start_session(name.cloned(), agent, labels, idle, max)?;
         let change = SessionStartView {
             session: self.view(&session),
             replaced: replaced.map(|replaced| replaced.id.to_string()),
-            selected_for_terminal: is_selected,
+            selected_for_terminal: selection.is_selected,
+            left_running: selection.left,
+            is_hooked: selection.is_hooked,
         };
         Ok(ChangeReport { change, place: self.cx.place(Some(&session)) })
     }
@@ -124,7 +126,10 @@ impl LocalBackend<'_> {
     pub(crate) fn stop_session(&self, given: Option<&str>) -> Result<ChangeReport<SessionStopView>, Failure> {
         let state = &self.cx.state;
         if given.is_none()
-            && let Some(current) = state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
+            && let Some(current) = state.session()?.filter(|current| {
+                current.origin.layer == Layer::Terminal
+                    || (current.origin.layer == Layer::Environment && state.is_at_hooked_prompt())
+            })
         {
             return Err(CommandError::SessionUnnamed(current.session.label().to_owned()).into());
         }

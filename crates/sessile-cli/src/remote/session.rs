@@ -191,6 +191,8 @@ impl<'a> Remote<'a> {
             session: self.view(&session, &self.owner()?),
             replaced: replaced.map(|replaced| replaced.id),
             selected_for_terminal: false,
+            left_running: None,
+            is_hooked: false,
         };
         Ok(ChangeReport { change, place: self.place_of(&session, origin) })
     }

@@ -76,6 +76,12 @@ pub(crate) struct SessionStartView {
     /// Id of the session that was stopped for it.
     pub(crate) replaced: Option<String>,
     pub(crate) selected_for_terminal: bool,
+    /// Label of the session that this terminal had, and that goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_running: Option<String>,
+    /// Whether the shell of the terminal follows.
+    #[serde(skip)]
+    pub(crate) is_hooked: bool,
 }
 
 /// A session that was stopped.

@@ -23,6 +23,7 @@ mod repository;
 mod service;
 mod sessions;
 mod settings;
+mod shell_hook;
 mod vault;
 
 /// A throwaway home for the program.

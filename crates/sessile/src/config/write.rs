@@ -94,7 +94,7 @@ pub fn change(
 
 /// The rule of `context::guard_weakening`, with a hint for a call that names one key.
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
-    if state.enclosing_session().is_some() && leads_others(state.app(), key) {
+    if state.inside_session().is_some() && leads_others(state.app(), key) {
         return Err(SessionError::RefusedInside {
             what: format!("setting {} for others", crate::text::quoted(key.to_string())),
             instead: "leave out --global, --dir and --project to set it for this session",

@@ -99,7 +99,10 @@ pub(super) fn require_authority(state: &State, change: &ContextChange) -> Result
 /// Neither a guard nor a pin would be a rail if what runs in a session could change it.
 fn refuse_in_session(state: &State, change: &ContextChange) -> Result<()> {
     // Both: a variable puts a process inside, a flag or the terminal makes a call act in a session.
-    let is_inside = || Ok::<_, Error>(state.enclosing_session().is_some() || state.session()?.is_some());
+    let is_inside = || {
+        let is_inside = state.inside_session().is_some() || state.session()?.is_some();
+        Ok::<_, Error>(is_inside && !state.is_at_hooked_prompt())
+    };
     if change.before.is_none() || !is_inside()? {
         return Ok(());
     }
@@ -168,7 +171,7 @@ pub(super) fn guard_of(context: &Node) -> Guard {
 
 /// Inside a session nobody changes what leads commands outside of it: the settings that need trust, and selections.
 fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
-    if state.enclosing_session().is_none() {
+    if state.inside_session().is_none() {
         return Ok(());
     }
     for effect in effects {
@@ -211,7 +214,7 @@ fn leads_others_refused(key: &SettingKey) -> Error {
 /// Fails inside a session if a context would select another vault than before. What keeps credentials can be a program,
 /// which receives the secrets of everyone who uses the context.
 pub(super) fn refuse_vault_change(state: &State, before: Option<&Node>, after: Option<&Node>) -> Result<()> {
-    match changed_vault_key(before, after).filter(|_| state.enclosing_session().is_some()) {
+    match changed_vault_key(before, after).filter(|_| state.inside_session().is_some()) {
         Some(key) => Err(leads_others_refused(&key)),
         None => Ok(()),
     }

@@ -17,6 +17,7 @@ mod identity;
 mod pin;
 pub mod request;
 mod selection;
+mod switch;
 pub mod transfer;
 mod unprotect;
 
@@ -25,7 +26,8 @@ pub use change::{ContextDeletion, ContextEdit};
 pub use definition::{Bindings, Context, ContextContent, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
 pub use pin::{is_pin_set, set_pin, verify_pin};
-pub use selection::{ContextSwitch, SelectedContext, SwitchScope, switch};
+pub use selection::SelectedContext;
+pub use switch::{ContextSwitch, SelectionAuthor, SwitchScope, SwitchTarget, switch};
 
 pub(crate) use catalog::toml_files;
 pub(crate) use selection::{refuse_untrusted, select};

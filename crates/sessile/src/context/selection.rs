@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::error::{ContextError, ProjectError, Result, SessionError, UsageError};
-use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
+use crate::error::{ProjectError, Result, SessionError};
+use crate::history::{Effect, PointerValue};
 use crate::interactive::TerminalAccess;
 use crate::names::ContextName;
 use crate::session::PendingSession;
@@ -25,31 +25,6 @@ pub struct SelectedContext {
     pub name: ContextName,
     /// Origin of the selection.
     pub origin: Origin,
-}
-
-/// Scope of a selection to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SwitchScope {
-    /// In this terminal.
-    Terminal,
-    /// In this directory, for this person.
-    Directory,
-    /// For the user, everywhere.
-    Global,
-}
-
-/// Result of a context switch.
-#[derive(Clone, Debug, Serialize)]
-pub struct ContextSwitch {
-    /// Scope of the selection.
-    pub scope: SwitchScope,
-    /// The terminal or file that says it now.
-    pub place: String,
-    /// Previous selection.
-    pub old: Option<String>,
-    /// New selection.
-    pub new: ContextName,
 }
 
 /// Applies the order of precedence to the question which context is meant.
@@ -167,7 +142,7 @@ fn terminal_selection(state: &State) -> Result<Option<Candidate>> {
     Ok(Some(Candidate { value: Value::Text(name), origin, ignored: None }))
 }
 
-fn terminal_key(state: &State, terminal: &Terminal) -> PointerKey {
+pub(super) fn terminal_key(state: &State, terminal: &Terminal) -> PointerKey {
     PointerKey {
         kind: PointerKind::Context,
         scope: Scope::Terminal,
@@ -194,128 +169,13 @@ fn warn_if_unexpected(state: &State, selected: Option<&SelectedContext>) -> Resu
     Ok(())
 }
 
-/// Selects a context for a scope; `None` goes back to the one before.
-pub fn switch(
-    state: &State,
-    name: Option<&ContextName>,
-    scope: Option<SwitchScope>,
-) -> Result<ContextSwitch> {
-    // A half-done switch must not become the previous selection.
-    settle(state)?;
-    if state.session()?.is_some() {
-        return Err(SessionError::RefusedInside {
-            what: "switching the context".into(),
-            instead: "a session keeps the context it was started with; start another session",
-        }
-        .into());
-    }
-    let scope = match scope {
-        Some(scope) => scope,
-        None if state.call().selectable_terminal().is_some() => SwitchScope::Terminal,
-        None => return Err(not_selectable(state).into()),
-    };
-    let target = Target::resolve(state, scope)?;
-    unless_overtaken(|| try_switch(state, name, scope, &target))
-}
-
-/// The error of a switch that no terminal can remember.
-fn not_selectable(state: &State) -> UsageError {
-    let reason = match state.call().obstacle() {
-        Some(reason) => reason,
-        None if !state.world().streams().stdout => "standard output is not a terminal",
-        None => "standard input is not the terminal of this process",
-    };
-    UsageError::ScopeRequired {
-        what: format!("context use: {reason}"),
-        flags: "pass --context NAME to each command; or pass --dir for this directory or --global for this user",
-    }
-}
-
-fn try_switch(
-    state: &State,
-    name: Option<&ContextName>,
-    scope: SwitchScope,
-    target: &Target,
-) -> Result<ContextSwitch> {
-    // Read at every attempt: another process may have switched in between.
-    let pointer = state.fresh_store()?.map(|store| store.pointer(&target.key)).transpose()?.flatten();
-    let before = pointer.map(|row| PointerValue { value: row.value, previous: row.previous });
-    let old = target.value(state, before.as_ref().and_then(|before| before.value.clone()))?;
-    let last = before.as_ref().and_then(|before| before.previous.clone());
-    let new: ContextName = match name {
-        Some(name) => name.clone(),
-        None => last.as_deref().ok_or(ContextError::NoPrevious)?.parse()?,
-    };
-    state.contexts().get(&new)?.require_trust(state)?;
-    // Selecting the same context twice must not lose the way back.
-    let previous = if old.as_deref() == Some(new.as_str()) { last } else { old.clone() };
-    let after = PointerValue { value: target.file.is_none().then(|| new.to_string()), previous };
-    let mut effects = vec![pointer_effect(&target.key, before, Some(after))];
-    // The file comes last: it is what counts.
-    if let Some(file) = &target.file {
-        let value = |name: &str| Value::Text(name.to_owned());
-        let (old, new) = (old.as_deref().map(value), value(new.as_str()));
-        effects.push(Effect::setting(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
-    }
-    perform(state, "context use", new.as_str(), &effects)?;
-    // The switch is made already, and a failure to tidy up does not undo it.
-    let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
-    Ok(ContextSwitch { scope, place: target.place.clone(), old, new })
-}
-
-fn pointer_effect(key: &PointerKey, before: Option<PointerValue>, after: Option<PointerValue>) -> Effect {
+pub(super) fn pointer_effect(
+    key: &PointerKey,
+    before: Option<PointerValue>,
+    after: Option<PointerValue>,
+) -> Effect {
     let PointerKey { kind, scope, place, account } = key.clone();
     Effect::Pointer { target: kind, scope, place, account, before, after }
-}
-
-/// Storage of a scope's selection.
-struct Target {
-    key: PointerKey,
-    file: Option<PathBuf>,
-    place: String,
-}
-
-impl Target {
-    fn resolve(state: &State, scope: SwitchScope) -> Result<Self> {
-        let account = state.pointer_account();
-        let in_file = |scope, place: String, file: PathBuf| Target {
-            key: PointerKey { kind: PointerKind::Context, scope, place, account: account.clone() },
-            place: file.to_string_lossy().into_owned(),
-            file: Some(file),
-        };
-        Ok(match scope {
-            SwitchScope::Terminal => {
-                let terminal = state.call().selectable_terminal();
-                let key = terminal_key(state, terminal.ok_or_else(|| not_selectable(state))?);
-                Target { place: Terminal::key_device(&key.place).to_owned(), key, file: None }
-            }
-            SwitchScope::Directory => {
-                let file = state.writable_project()?.local_settings();
-                // The key resolves links, so that one directory has one selection.
-                in_file(Scope::Directory, trust::key(state.app(), &file), file)
-            }
-            SwitchScope::Global => in_file(Scope::Global, String::new(), state.user_settings_file()?),
-        })
-    }
-
-    fn value(&self, state: &State, pointer: Option<String>) -> Result<Option<String>> {
-        let Some(file) = &self.file else { return Ok(pointer) };
-        let document = match (state.source(), state.load(file)?) {
-            (ConfigSource::Nothing, _) | (_, None) => return Ok(None),
-            (_, Some(document)) => document,
-        };
-        Ok(document.root().get("context").and_then(|node| node.as_str()).map(str::to_owned))
-    }
-}
-
-/// Deletes the selections of terminals that no longer exist.
-fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
-    let mut dead = Vec::new();
-    for kind in [PointerKind::Context, PointerKind::Session] {
-        let keys = store.pointers(kind)?.into_iter().map(|pointer| pointer.key);
-        dead.extend(keys.filter(|key| key.scope == Scope::Terminal && !Terminal::key_is_alive(&key.place)));
-    }
-    if dead.is_empty() { Ok(()) } else { store.remove_pointers(&dead) }
 }
 
 /// Every scope that has a context selected: the terminals, directories and files that point to it.

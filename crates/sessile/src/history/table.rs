@@ -89,7 +89,9 @@ pub const COMMANDS: &[RecordedCommand] = &[
     not_recorded("serve", SERVICE),
     not_recorded("serve backup", ONLY_A_FILE),
     not_recorded("serve restore", SERVICE),
+    not_recorded("session attach", "detach, or attach to the other one"),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
+    not_recorded("session detach", "attach to it again"),
     not_recorded("session export", ONLY_A_FILE),
     not_recorded(
         "session gc",

@@ -13,7 +13,9 @@ use serde::Serialize;
 use crate::call::ConfigSource;
 use crate::context::{Context, Variable};
 use crate::error::{Result, UsageError};
+use crate::hook::HOOK;
 use crate::names::CredentialName;
+use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
@@ -49,6 +51,7 @@ const OWN: &[&str] = &[
     ORIGINALS,
     "RUN",
     "LOCK_TOKEN",
+    HOOK,
 ];
 
 /// Whether the application itself sets a variable of this name for a command.
@@ -108,6 +111,8 @@ pub struct VariableRequest {
     pub replaces: Vec<String>,
     /// Whether to begin with as good as nothing.
     pub clear: bool,
+    /// Word of the selection by which the shell hook enters the session.
+    pub hook: Option<&'static str>,
 }
 
 /// Variable for the secret of a credential, which is read only when the command is about to run.
@@ -180,7 +185,7 @@ impl Environment {
                     changes.set(name, value.clone(), origin.clone());
                 }
             }
-            changes.clear(world, &prepared.clears, &request.keep, &origin);
+            changes.clear(world, &originals, &prepared.clears, &request.keep, &origin);
         }
         // After the tools: a binding is more specific than the profile that it belongs to.
         for bound in &plan.bound {
@@ -190,7 +195,7 @@ impl Environment {
                 changes.set(name, value.clone(), origin.clone());
             }
             let origin = format!("would override what context {name} binds for {}", bound.tool);
-            changes.clear(world, &bound.clears, &request.keep, &origin);
+            changes.clear(world, &originals, &bound.clears, &request.keep, &origin);
         }
         if let Some(withheld) = plan.withheld.as_ref().filter(|withheld| !withheld.tools.is_empty()) {
             // After the bindings, which may set such a variable to an allowed target.
@@ -295,13 +300,22 @@ impl Changes {
     }
 
     /// Removes variables that match one of these patterns.
-    fn clear(&mut self, world: &crate::world::World, patterns: &[String], keep: &[String], origin: &str) {
+    fn clear(
+        &mut self,
+        world: &crate::world::World,
+        originals: &Originals,
+        patterns: &[String],
+        keep: &[String],
+        origin: &str,
+    ) {
         if patterns.is_empty() {
             return;
         }
-        for (name, _) in world.variables() {
-            // Patterns are ASCII; a name that is not UTF-8 belongs to no tool.
-            let Some(name) = name.to_str() else { continue };
+        // Patterns are ASCII; a name that is not UTF-8 belongs to no tool.
+        let own = world.variables().filter_map(|(name, _)| name.to_str());
+        // What another session took away would come back on the way out of it.
+        let taken = originals.replaced().filter_map(|(name, before)| before.map(|_| name));
+        for name in own.chain(taken) {
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
             // A pattern does not remove a variable that its own profile or context sets.
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
@@ -469,11 +483,23 @@ impl Changes {
             self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
         let set = set.chain(self.credentials.iter().map(|bound| bound.name.as_str()));
         let set = set.chain(request.replaces.iter().map(String::as_str));
+        // A shell that leaves the session has what was taken away again; secrets it keeps itself.
+        let is_taken = |change: &&VariableChange| {
+            let value = state.world().variable(&change.name).and_then(OsStr::to_str);
+            let is_plain = value.is_some_and(|value| !is_secret(&change.name, value));
+            request.hook.is_some() && change.value.is_none() && is_plain
+        };
+        let taken = self.all.values().filter(is_taken).map(|change| change.name.as_str());
+        let set = set.chain(taken);
         // After everything else is set, because it records what each of these variables had before.
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // What a flag says for this call holds for what the call runs.
         if let Some(name) = &state.args().credential {
             own.push(("CREDENTIAL", Some(name.clone())));
+        }
+        // A command in the same session is where the hook led.
+        if request.hook.is_some() || state.enclosing_session() != Some(session.id.as_str()) {
+            own.push((HOOK, request.hook.map(str::to_owned)));
         }
         // A session has its context; a variable that names another would only be refused.
         own.push(("CONTEXT", None));

@@ -5,10 +5,13 @@ use std::ffi::{OsStr, OsString};
 
 use crate::context::{Context, is_variable_name};
 use crate::error::{Error, GuardError, Result, UsageError};
+use crate::hook::EnteredBy;
 use crate::run::environment::is_own_variable;
 use crate::run::session::leave_request;
 use crate::run::shell::{SHELL_FILE_VARIABLES, shell_files};
-use crate::run::{Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest};
+use crate::run::{
+    Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableChange, VariableRequest,
+};
 use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::session::room::{Presence, RunningProcess};
@@ -37,15 +40,38 @@ pub struct PreparedRun<'a> {
 impl RunSession<'_> {
     /// Enters the room, prepares it for the tools and resolves the variables of a command.
     pub fn prepare(&self, request: &RunRequest<'_>) -> Result<PreparedRun<'_>> {
-        self.prepare_replacing(request, SHELL_FILE_VARIABLES)
+        self.prepare_replacing(request, SHELL_FILE_VARIABLES, None)
     }
 
     /// The same for a shell that runs already: the files that keep started shells in the session are not its own.
     pub fn prepare_for_running_shell(&self, request: &RunRequest<'_>) -> Result<PreparedRun<'_>> {
-        self.prepare_replacing(request, &[])
+        self.prepare_replacing(request, &[], None)
     }
 
-    fn prepare_replacing(&self, request: &RunRequest<'_>, replaces: &[&str]) -> Result<PreparedRun<'_>> {
+    /// The variables of a shell that the hook brings into the session, with the files that keep the shells it starts
+    /// there.
+    pub(crate) fn prepare_for_hook(&self, request: &RunRequest<'_>, by: EnteredBy) -> Result<Environment> {
+        let prepared = self.prepare_replacing(request, SHELL_FILE_VARIABLES, by.word())?;
+        let mut environment = prepared.into_environment();
+        let files = shell_files(self.state(), self.session().room().dir(), &environment.changes)?;
+        for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
+            let change = VariableChange {
+                name: (*name).to_owned(),
+                value: Some(file.to_string_lossy().into_owned()),
+                origin: format!("session {}", self.session().label()),
+                isolates: false,
+            };
+            environment.changes.push(change);
+        }
+        Ok(environment)
+    }
+
+    fn prepare_replacing(
+        &self,
+        request: &RunRequest<'_>,
+        replaces: &[&str],
+        hook: Option<&'static str>,
+    ) -> Result<PreparedRun<'_>> {
         let (state, session) = (self.state(), self.session());
         // Before anything is read: from here on the room cannot be removed.
         let presence = session.room().enter(state.world(), &RunningProcess::own(request.words))?;
@@ -67,6 +93,7 @@ impl RunSession<'_> {
         scope.check_command(state, &plan, context, request.words)?;
         let mut variables = self.variable_request(request.isolation)?;
         variables.replaces = replaces.iter().map(ToString::to_string).collect();
+        variables.hook = hook;
         let environment = Environment::resolve(state, session, &plan, &scope, context, &variables)?;
         Ok(PreparedRun { run: self, presence, plan, environment })
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::context::request as context_request;
 use crate::error::{Error, GuardError, Result, RunError, SessionError, UsageError};
+use crate::hook::{EnteredBy, outside};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 use crate::session::lifecycle::Lifecycle;
 use crate::session::{MaxAction, Session, SessionName};
@@ -59,6 +60,7 @@ impl<'a> RunSession<'a> {
         }
         if state.session()?.is_some() {
             let session = state.require_session("running in it")?;
+            refuse_other_directory(state, &session)?;
             if args.new {
                 return Err(SessionError::Exists(session.label().to_owned()).into());
             }
@@ -147,6 +149,27 @@ impl<'a> RunSession<'a> {
             return self.state().end_run(&self.session);
         }
         Ok(true)
+    }
+}
+
+/// Fails if the directory selects another context than the session that the shell hook entered for the directory before:
+/// the shell may not have noticed yet.
+fn refuse_other_directory(state: &State, session: &Session) -> Result<()> {
+    let is_of_hook = state.session_origin().layer == Layer::Environment
+        && state.entered_by() == Some(EnteredBy::Directory);
+    if !is_of_hook {
+        return Ok(());
+    }
+    let outside = outside(state)?;
+    let selected = outside.usable_context()?.map(|context| context.name.as_str());
+    match selected.filter(|selected| session.context.as_deref() != Some(selected)) {
+        Some(asked) => Err(SessionError::ContextFixed {
+            session: session.label().to_owned(),
+            pinned: session.context.clone(),
+            asked: asked.to_owned(),
+        }
+        .into()),
+        None => Ok(()),
     }
 }
 

@@ -31,7 +31,7 @@ pub use entries::SessionEntry;
 pub use lifecycle::Lifecycle;
 pub use operations::{SETTINGS, StoppedSession};
 pub use owner::Owner;
-pub use resolve::{CurrentSession, PendingSession};
+pub use resolve::{CurrentSession, PendingSession, TerminalSelection};
 pub use room::{Room, RunningProcess};
 pub use sessions::{NewSession, Session, SessionSnapshot, Sessions};
 pub use stop::{end_marked, end_others};

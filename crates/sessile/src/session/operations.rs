@@ -4,11 +4,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::call::ConfigSource;
+use crate::context::{SwitchScope, SwitchTarget, switch};
 use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, record, settle};
+use crate::hook::{EnteredBy, EnteredSession};
 use crate::names::ContextName;
 use crate::session::entries::EntryUpdate;
-use crate::session::resolve::select_for_terminal;
+use crate::session::resolve::{TerminalSelection, deselect_for_terminal, select_for_terminal};
 use crate::session::transfer::SessionExport;
 use crate::session::{EntryKind, Lifecycle, MaxAction, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
@@ -117,13 +119,62 @@ impl State {
         labels: std::collections::BTreeMap<String, String>,
         idle: Duration,
         max: Duration,
-    ) -> Result<(Session, bool)> {
+    ) -> Result<(Session, TerminalSelection)> {
         let new = self.new_session(name, agent, labels, idle, max)?;
         let contents =
             InitialContent { operation: Some(started(self, "session start")), ..InitialContent::default() };
         let session = self.sessions()?.start_with(new, &contents)?;
         let selected = select_for_terminal(self, &session)?;
         Ok((session, selected))
+    }
+
+    /// Makes a live session this terminal's.
+    pub fn attach_session(&self, text: &str) -> Result<(Session, TerminalSelection)> {
+        let what = "attaching to a session";
+        if self.inside_session().is_some() {
+            let instead = "pass --session NAME to each command instead";
+            return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
+        }
+        self.require_selectable_terminal(what)?;
+        let session = self.sessions()?.get_live(text)?;
+        let selection = select_for_terminal(self, &session)?;
+        Ok((session, selection))
+    }
+
+    /// Makes this terminal leave its session, which goes on. At the prompt of a hooked shell the terminal's context, for
+    /// which the hook started the session, is deselected. Returns the label of what was left.
+    pub fn detach_session(&self) -> Result<String> {
+        let what = "detaching from a session";
+        if self.inside_session().is_some() {
+            let instead = "only the person at the terminal detaches it";
+            return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
+        }
+        self.require_selectable_terminal(what)?;
+        let entered = self.hooked_prompt().and_then(|shell| shell.entered.clone());
+        let entered = entered.filter(|_| self.is_at_hooked_prompt());
+        let by = entered.as_ref().map(|entered| entered.over.unwrap_or(entered.by));
+        let left = match by {
+            Some(EnteredBy::Terminal) => {
+                let switched = switch(self, &SwitchTarget::Nothing, Some(SwitchScope::Terminal))?;
+                switched.left_session.or(switched.old)
+            }
+            _ => deselect_for_terminal(self)?,
+        };
+        // The session of a shell on another terminal has no selection here.
+        let label = |entered: EnteredSession| entered.context.unwrap_or(entered.session);
+        let left = left.or_else(|| entered.filter(|_| by != Some(EnteredBy::Directory)).map(label));
+        if let Some(shell) = self.hooked_prompt() {
+            shell.request_change(self)?;
+        }
+        left.ok_or_else(|| SessionError::Required("detaching".to_owned()).into())
+    }
+
+    fn require_selectable_terminal(&self, what: &str) -> Result<()> {
+        if self.call().selectable_terminal().is_some() {
+            return Ok(());
+        }
+        let (what, instead) = (what.to_owned(), "pass --session NAME to each command".to_owned());
+        Err(UsageError::TerminalRequired { what, instead }.into())
     }
 
     /// Starts a session for a command that is to run in it, without selecting it for the terminal. One without a name
@@ -197,6 +248,13 @@ impl State {
                 format!("{} was not removed: its working directory was replaced", shown(path.display())),
                 Some("remove it yourself if it is the session's".to_owned()),
             );
+        }
+        // A person who stops the session of the own shell leaves it.
+        let shell = self.hooked_prompt().filter(|shell| {
+            shell.entered.as_ref().is_some_and(|entered| entered.session == session.id.as_str())
+        });
+        if let Some(shell) = shell {
+            shell.request_change(self)?;
         }
         record(self, command, session.label(), "what was stopped does not run on; start a new session")?;
         Ok(StoppedSession { processes, locks })

@@ -60,8 +60,8 @@ impl ResolvedSession {
 pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
     let mode = state.call().mode();
     let (text, origin, selection) = match &state.args().session {
-        Some(text) => (text.clone(), state.session_origin(), None),
-        None => match terminal_session(state)? {
+        Some(text) if !state.leaves_hook_session() => (text.clone(), state.session_origin(), None),
+        _ => match terminal_session(state)? {
             Some((text, key)) => {
                 let device = Terminal::key_device(&key.place).to_owned();
                 (text, Origin::named(Layer::Terminal, device), Some(key))
@@ -225,17 +225,54 @@ fn terminal_key(state: &State, terminal: &Terminal) -> PointerKey {
     }
 }
 
-/// Selects a session for this terminal. Returns false for a call that may not select anything for its terminal, and inside
-/// a session, whose variable is stronger anyway.
-pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bool> {
-    if state.enclosing_session().is_some() {
-        return Ok(false);
+/// Selection of a session for a terminal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerminalSelection {
+    /// Whether the session was selected.
+    pub is_selected: bool,
+    /// Label of the live session that the terminal had before, and that goes on.
+    pub left: Option<String>,
+    /// Whether the shell of the terminal follows.
+    pub is_hooked: bool,
+}
+
+/// Selects a session for this terminal. It is not selected for a call that may not select anything for its terminal, nor
+/// inside a session, whose variable is stronger anyway.
+pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<TerminalSelection> {
+    if state.inside_session().is_some() {
+        return Ok(TerminalSelection::default());
     }
-    let Some(terminal) = state.call().selectable_terminal() else { return Ok(false) };
+    let Some(terminal) = state.call().selectable_terminal() else { return Ok(TerminalSelection::default()) };
     let key = terminal_key(state, terminal);
-    let previous = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
-    let previous = previous.and_then(|pointer| pointer.value);
+    let left = selected_session(state, &key)?;
+    let previous = left.as_ref().map(|left| left.id.to_string());
     let mut store = state.store_for_writing()?;
     store.set_pointer(&key, Some(session.id.as_str()), previous.as_deref(), state.now_ms())?;
-    Ok(true)
+    drop(store);
+    let shell = state.hooked_prompt();
+    if let Some(shell) = shell {
+        shell.request_change(state)?;
+    }
+    let is_left = |left: &Session| left.id != session.id && left.life(state.world()) == Lifecycle::Live;
+    let left = left.filter(is_left).map(|left| left.label().to_owned());
+    Ok(TerminalSelection { is_selected: true, left, is_hooked: shell.is_some() })
+}
+
+/// Deselects the session of this terminal, which goes on. Returns the label of a live one.
+pub(crate) fn deselect_for_terminal(state: &State) -> Result<Option<String>> {
+    let Some(terminal) = state.call().selectable_terminal() else { return Ok(None) };
+    let key = terminal_key(state, terminal);
+    let left = selected_session(state, &key)?;
+    if left.is_some() {
+        state.store_for_writing()?.remove_pointers(std::slice::from_ref(&key))?;
+    }
+    let left = left.filter(|session| session.life(state.world()) == Lifecycle::Live);
+    Ok(left.map(|session| session.label().to_owned()))
+}
+
+/// The session that a terminal has selected.
+fn selected_session(state: &State, key: &PointerKey) -> Result<Option<Session>> {
+    let pointer = state.fresh_store()?.map(|store| store.pointer(key)).transpose()?.flatten();
+    let Some(id) = pointer.and_then(|pointer| pointer.value) else { return Ok(None) };
+    Ok(state.look_up_session(&id).ok().map(|(_, session)| session))
 }

@@ -315,7 +315,14 @@ impl Room {
     /// Whether something on a terminal belongs to the session without holding the lock, in a terminal multiplexer for
     /// example. What tools leave in the background has no terminal, and does not keep a session.
     pub fn is_looked_at(&self) -> bool {
-        self.marked().into_iter().any(crate::process::has_terminal)
+        !self.hooked_shells().is_empty() || self.marked().into_iter().any(crate::process::has_terminal)
+    }
+
+    /// Live shells that the hook brought into the session.
+    pub(crate) fn hooked_shells(&self) -> Vec<i32> {
+        let state_dir = self.dir.parent().and_then(Path::parent);
+        let id = self.dir.file_name().and_then(|id| id.to_str());
+        state_dir.zip(id).map(|(dir, id)| crate::hook::live_shells(dir, id)).unwrap_or_default()
     }
 
     /// Makes a directory the one of the session's sockets, which goes with the room.

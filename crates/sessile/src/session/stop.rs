@@ -101,7 +101,9 @@ fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
 /// has the session's mark in its environment.
 fn others(room: &Room) -> Vec<ProcessId> {
     // A session may be stopped from inside; the caller must live to report it.
-    let callers = crate::process::lineage();
+    let mut callers = crate::process::lineage();
+    // A shell that the hook brought in goes on without a target, and so does what it runs in, such as a multiplexer.
+    callers.extend(room.hooked_shells().into_iter().flat_map(crate::process::lineage_of));
     let recorded = room.running().into_iter().map(|running| running.process);
     let holding = room.holders().into_iter().filter_map(ProcessId::of);
     // Daemons close inherited descriptors, and with them the room's lock.

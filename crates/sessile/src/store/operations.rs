@@ -150,6 +150,25 @@ impl Store {
         })
     }
 
+    /// The last operation of a user by a command that was made and whose effects hold a text.
+    pub(crate) fn last_operation_holding(
+        &self,
+        user: &str,
+        command: &str,
+        text: &str,
+    ) -> Result<Option<OperationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!(
+                    "SELECT {COLUMNS} FROM operation
+                     WHERE user = ?1 AND command = ?2 AND state = 'done' AND instr(effects, ?3) > 0
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row((user, command, text), row)
+                .optional()
+        })
+    }
+
     /// The operations that were begun and never closed.
     pub(crate) fn open_operations(&self) -> Result<Vec<OperationRow>> {
         self.read(|connection| {

@@ -58,7 +58,7 @@ pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use current::current_bindings;
 pub use drift::{Drift, drift};
-pub use paths::Originals;
+pub use paths::{Originals, own_values};
 pub use plan::{Copies, HomeOnlyState, OversizedState, Plan, PreparedTool, WorkSeed};
 pub use prepare::prepare;
 pub use profile::{

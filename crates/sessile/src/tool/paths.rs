@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 use crate::app::App;
 use crate::error::{Error, FileError, Result, SessionError};
 use crate::files::is_marked;
+use crate::hook::HOOK;
+use crate::run::VariableChange;
 use crate::secrets::looks_secret;
+use crate::state::State;
 use crate::world::World;
 
 /// The user's own values of variables that a session changes, also inside one.
@@ -61,6 +64,28 @@ impl Originals {
         }
         serde_json::to_string(&replaced).unwrap_or_default()
     }
+}
+
+/// Changes that bring back the variables of the user outside the session of a call.
+pub fn own_values(state: &State) -> Vec<VariableChange> {
+    let (app, world) = (state.app(), state.world());
+    let change = |name: &str, value: Option<&str>| VariableChange {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+        origin: String::new(),
+        isolates: false,
+    };
+    let originals = Originals::of(app, world);
+    let mut changes: Vec<VariableChange> =
+        originals.replaced().map(|(name, value)| change(name, value)).collect();
+    // The application's own variables last: those above are read out of them.
+    for own in ["SESSION", HOOK, ORIGINALS, "CONFIG_DIR", "STATE_DIR", "CACHE_DIR", "RUNTIME_DIR"] {
+        let name = app.variable(own);
+        if world.variable(&name).is_some() && !changes.iter().any(|change| change.name == name) {
+            changes.push(change(&name, None));
+        }
+    }
+    changes
 }
 
 /// The homes and directories of settings that this user's sessions can stand for: those of the variables, inside a session also

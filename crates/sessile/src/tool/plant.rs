@@ -56,13 +56,15 @@ impl Preparation<'_> {
         let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
             pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
         };
+        // A blocked session reaches no target, and neither does a login that is shared elsewhere.
+        let is_blocked = crate::hook::is_blocked(self.session);
         let mut prepared = PreparedTool {
             tool: profile.name.clone(),
             variables: Vec::new(),
             unless_set: Vec::new(),
             clears: profile.always_clears.clone(),
             work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
-            shared: reason_to_share(profile, &self.places)?,
+            shared: if is_blocked { None } else { reason_to_share(profile, &self.places)? },
             home_only: profile
                 .only_at_home()
                 .map(|state| HomeOnlyState { state, programs: profile.programs.clone() }),
@@ -86,6 +88,12 @@ impl Preparation<'_> {
         for seed in &profile.seed {
             let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
             let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
+            if is_blocked {
+                let plain = Seed { append: None, ..seed.clone() };
+                let planted = seed::plant(&profile.name, &plain, &[], &self.places, durable)?;
+                seeded.push(SeedCopy { from, ..planted });
+                continue;
+            }
             let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
             seeded.push(match planted {
                 Err(error) if is_too_large(&error) => {

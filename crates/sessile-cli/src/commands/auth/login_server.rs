@@ -36,7 +36,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     })?;
     // Looked up before a person is asked to confirm a code that would then be refused.
     let is_known = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
-    if cx.state.enclosing_session().is_some() && is_known {
+    if cx.state.inside_session().is_some() && is_known {
         // Others may use it.
         let what = format!("changing credential {name}");
         return Err(SessionError::RefusedInside {

@@ -88,7 +88,7 @@ impl Command {
 
 /// Fails inside a session: what others have credentials from is not for one of them to take away.
 pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
-    match cx.state.enclosing_session() {
+    match cx.state.inside_session() {
         Some(_) => {
             Err(SessionError::RefusedInside { what: what.to_owned(), instead: "do it outside the session" }
                 .into())

@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         about.expires_at = secret.as_ref().and_then(|secret| jwt_expiry(secret.expose()));
     }
     let mut is_new = true;
-    let is_inside = cx.state.enclosing_session().is_some();
+    let is_inside = cx.state.inside_session().is_some();
     let kept = with_unlocked_vault(cx, &cx.state, || {
         // Decided within the vault's lock: another process may set the same credential meanwhile.
         cx.state.vault()?.change(&name, |before| {

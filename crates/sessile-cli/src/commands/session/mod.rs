@@ -1,6 +1,8 @@
 //! `sessile session`: owned, expiring, isolated stretches of work.
 
+pub mod attach;
 pub mod clear;
+pub mod detach;
 pub mod export;
 pub mod gc;
 mod gc_timer;
@@ -37,6 +39,10 @@ pub enum Command {
     Show(Lazy<show::Args>),
     /// Stop a session and what runs in it
     Stop(Lazy<stop::Args>),
+    /// Make a live session this terminal's
+    Attach(Lazy<attach::Args>),
+    /// Leave this terminal's session without stopping it
+    Detach(Lazy<detach::Args>),
     /// Forget sessions that have ended
     Clear(Lazy<clear::Args>),
     /// End every session that has expired
@@ -61,7 +67,12 @@ impl Command {
             Command::Stop(Lazy(args)) => Some(&args.server),
             Command::Rename(Lazy(args)) => Some(&args.server),
             Command::State(LazyGroup(command)) => Some(command.server()),
-            Command::Clear(_) | Command::Gc(_) | Command::Export(_) | Command::Import(_) => None,
+            Command::Attach(_)
+            | Command::Detach(_)
+            | Command::Clear(_)
+            | Command::Gc(_)
+            | Command::Export(_)
+            | Command::Import(_) => None,
         }
     }
 
@@ -71,6 +82,8 @@ impl Command {
             Command::List(Lazy(args)) => list::run(args, cx),
             Command::Show(Lazy(args)) => show::run(args, cx),
             Command::Stop(Lazy(args)) => stop::run(args, cx),
+            Command::Attach(Lazy(args)) => attach::run(args, cx),
+            Command::Detach(Lazy(args)) => detach::run(args, cx),
             Command::Clear(Lazy(args)) => clear::run(args, cx),
             Command::Gc(Lazy(args)) => gc::run(args, cx),
             Command::Rename(Lazy(args)) => rename::run(args, cx),

@@ -10,6 +10,7 @@ use sessile::session::SessionName;
 use crate::backend::{SessionSpec, StateBackend};
 use crate::cli::Cx;
 use crate::commands::binding_args::BindingArgs;
+use crate::commands::session::attach::report_selection;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::remote::ServerArgs;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let started = StateBackend::resolve(cx)?.start_session(spec, args.replace.as_deref())?;
     started.print(cx, |started| format!("{}\n", started.session.id))?;
     if started.change.selected_for_terminal {
-        cx.out.note("it is this terminal's session now");
+        report_selection(cx, started.change.left_running.as_deref(), started.change.is_hooked);
     }
     Ok(())
 }

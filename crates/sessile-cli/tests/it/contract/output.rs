@@ -160,6 +160,8 @@ const ELSEWHERE: &[&str] = &[
     "message send",
     "message stream",
     "probe",
+    "session attach",
+    "session detach",
     "task cancel",
     "task get",
     "task list",

@@ -249,61 +249,6 @@ mod on_a_terminal {
         shell(home, program, args).env("TERM", "xterm").tty()
     }
 
-    fn assert_the_hook_follows(program: &str) {
-        let home = home_with(&["staging"]);
-        let mut shell = hooked(&home, program);
-        shell.expect("$ ");
-        // What is typed is not what is waited for.
-        let look = "printf '%s%s%s;\\n' se en \"$KUBECONFIG\"";
-        shell.type_line(look);
-        shell.expect("seen/own;");
-        shell.type_line("sessile session start --name t1 --context staging");
-        shell.expect("(t1:staging) ");
-        shell.type_line(look);
-        shell.expect(&format!("seen{}/kube/config;", room(&home, "t1").display()));
-        // The status of the last command is what it was.
-        shell.type_line("false");
-        let status = if program == "fish" { "$status" } else { "$?" };
-        shell.type_line(&format!("printf '%s-%s;\\n' status {status}"));
-        shell.expect("status-1;");
-        shell.type_line("sessile session stop t1");
-        shell.expect("this shell has its own variables again");
-        shell.type_line(look);
-        shell.expect("seen/own;");
-        shell.type_line("exit");
-    }
-
-    #[test]
-    fn the_hook_follows_the_sessions_of_a_terminal_in_bash() {
-        assert_the_hook_follows("bash");
-    }
-
-    #[test]
-    fn the_hook_follows_the_sessions_of_a_terminal_in_zsh() {
-        assert_the_hook_follows("zsh");
-    }
-
-    #[test]
-    fn the_hook_follows_the_sessions_of_a_terminal_in_fish() {
-        assert_the_hook_follows("fish");
-    }
-
-    #[test]
-    fn the_mark_follows_the_directory() {
-        let home = home_with(&["staging"]);
-        home.write("p/file", "");
-        home.call(&["context", "use", "staging", "--dir"]).cwd("p").ok();
-        let mut shell = hooked(&home, "bash");
-        shell.expect("$ ");
-        shell.type_line("cd p");
-        shell.expect("[staging] $ ");
-        shell.type_line("cd ..; printf '%s-%s\\n' out again");
-        let told = shell.expect("out-again\r\n") + &shell.expect("$ ");
-        assert!(!told.contains("[staging]"), "{told}");
-        shell.type_line("exit");
-        shell.finish();
-    }
-
     /// Whatever is wrong with a file, the person must be able to go on typing.
     #[test]
     fn a_broken_setting_does_not_break_the_prompt() {
