@@ -250,6 +250,12 @@ impl Preparation<'_> {
             .map(|(tool, at, _)| (tool.clone(), at))
             .collect();
         let mut withheld = withholding.apply(&plan, before.as_ref())?;
+        // A copy without its protected targets still counts as the original in errors.
+        for (tool, at) in &unchanged {
+            if let Some(seeded) = copies.get_mut(tool).and_then(|seeds| seeds.get_mut(*at)) {
+                seeded.digest = seed::digest(&seeded.to);
+            }
+        }
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
         let was_bound = std::mem::take(&mut plan.bound);

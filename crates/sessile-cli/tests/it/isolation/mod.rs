@@ -14,6 +14,7 @@ mod protected_approval;
 mod protected_files;
 mod race;
 mod reach;
+mod reach_files;
 mod rooms;
 pub(crate) mod run;
 mod shells;

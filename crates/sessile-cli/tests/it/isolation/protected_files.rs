@@ -293,6 +293,18 @@ fn context_show_names_targets_whose_login_rotates() {
     }
 }
 
+#[test]
+fn error_names_the_original_of_a_copy_without_its_protected_targets() {
+    let home = home();
+    for (name, guard) in [("staging", ""), ("production", "guard = \"explicit\"\n")] {
+        let context = format!("{guard}[tools.s3cmd]\naccount = \"{name}\"\n");
+        home.write(format!(".config/sessile/contexts/{name}.toml"), context);
+    }
+    home.write(".s3cfg", "[default]\naccess_key = production\nsecret_key = s\n");
+    let done = run(&home, &["--context", "staging"], &["true"]).run().exit(125);
+    assert!(done.told().contains("there is no \"staging\" in ~/.s3cfg"), "{}", done.told());
+}
+
 /// The token in use is a file without a name; it is the stored one of the same value.
 #[test]
 fn hf_with_a_protected_token_in_use_does_not_start() {

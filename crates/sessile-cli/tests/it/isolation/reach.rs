@@ -2,7 +2,7 @@
 //!
 //! Each tool has three targets: `dev`, which no context binds, `staging`, which an unguarded context binds, and
 //! `production`, which a guarded one binds. The real tools ask servers on this machine that say which of them was asked;
-//! the others are tried by what their files hold. In every cell the tool reaches what `status` says, or it did not start;
+//! [`reach_files`](super::reach_files) tries the others by their files. In every cell the tool reaches what `status` says, or it did not start;
 //! `production` is reached in none.
 
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ use testkit::{Call, CallResult, Home, Loopback};
 
 use crate::home;
 
-const NAMES: [&str; 3] = ["dev", "staging", "production"];
-const LEVELS: [&str; 2] = ["env", "home"];
+pub(super) const NAMES: [&str; 3] = ["dev", "staging", "production"];
+pub(super) const LEVELS: [&str; 2] = ["env", "home"];
 
 /// The servers of all targets, which know their names.
 struct Servers {
@@ -168,7 +168,7 @@ fn registry(name: &str) -> String {
 }
 
 /// Which target an answer is from. A server, a key, a token and a user all end in `-of-NAME`.
-fn reached(text: &str) -> Vec<&'static str> {
+pub(super) fn reached(text: &str) -> Vec<&'static str> {
     NAMES.into_iter().filter(|name| text.contains(&format!("-of-{name}"))).collect()
 }
 
@@ -185,7 +185,7 @@ fn home_of(tool: &Tool, selected: &str) -> Home {
 
 /// How a context is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Flag,
     Variable,
     Directory,
@@ -194,17 +194,18 @@ enum Way {
     None,
 }
 
-const SELECTING: [Way; 5] = [Way::Flag, Way::Variable, Way::Directory, Way::Terminal, Way::Session];
+pub(super) const SELECTING: [Way; 5] =
+    [Way::Flag, Way::Variable, Way::Directory, Way::Terminal, Way::Session];
 
 /// A home in which `staging` is selected in one way; the terminal of that way, if it is one.
-struct Selected {
+pub(super) struct Selected {
     home: Home,
-    way: Way,
+    pub(super) way: Way,
     terminal: Option<std::cell::RefCell<testkit::Tty>>,
 }
 
 impl Selected {
-    fn new(home: Home, way: Way) -> Self {
+    pub(super) fn new(home: Home, way: Way) -> Self {
         home.private_dir("project");
         let mut terminal = None;
         match way {
@@ -255,14 +256,14 @@ impl Selected {
     }
 
     /// The context that `status` names.
-    fn status(&self) -> Option<String> {
+    pub(super) fn status(&self) -> Option<String> {
         let (text, _) = self.text(&["status", "-ojson"]);
         let field = text.split("\"current_context\": ").nth(1).unwrap_or_else(|| panic!("{text}"));
         let value = field.split([',', '\n']).next().unwrap_or_default();
         (value != "null").then(|| value.trim_matches('"').to_owned())
     }
 
-    fn run(&self, level: &str, command: &[String]) -> (String, i32) {
+    pub(super) fn run(&self, level: &str, command: &[String]) -> (String, i32) {
         let mut args = vec!["run", "--isolate", level, "--"];
         args.extend(command.iter().map(String::as_str));
         self.text(&args)
