@@ -32,17 +32,22 @@ fn is_hostile(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    // Soft hyphens, zero-width characters, direction marks and overrides, tags, and line separators.
+    // Soft hyphens, fillers, zero-width characters, direction marks and overrides, tags, and line separators.
     c.is_control()
         || matches!(
             c,
             '\u{ad}'
+                | '\u{34f}'
                 | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
                 | '\u{180e}'
                 | '\u{200b}'..='\u{200f}'
                 | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
                 | '\u{feff}'
+                | '\u{ffa0}'
                 | '\u{fff9}'..='\u{fffb}'
                 | '\u{e0000}'..='\u{e007f}'
         )

@@ -67,6 +67,8 @@ pub(crate) enum A2aError {
         status: u16,
         /// URL that was requested.
         url: String,
+        /// Begin of the body, on one line; empty if it is not text.
+        body: String,
     },
 }
 
@@ -91,11 +93,11 @@ impl A2aError {
             _ => {}
         }
         // An error that cannot be read to its end is still an error with a status.
-        let body = coming.read_all(1 << 20).ok();
-        let body = body.and_then(|body| sessile::json::from_slice::<Value>(&body).ok());
+        let text = coming.read_all(1 << 20).unwrap_or_default();
+        let body = sessile::json::from_slice::<Value>(&text).ok();
         match body.and_then(|body| RpcError::of_response(status, &body)) {
             Some(error) => A2aError::Rpc(error),
-            None if status >= 500 => A2aError::Server { status, url },
+            None if status >= 500 => A2aError::Server { status, url, body: first_words(&text) },
             None => A2aError::Rpc(RpcError::of_status(status, format!("HTTP status {status}"))),
         }
     }
@@ -164,9 +166,21 @@ impl fmt::Display for A2aError {
                 write!(f, "the agent was asked too often; it says to wait {} s", wait.as_secs())
             }
             A2aError::RateLimited { retry_after: None } => f.write_str("the agent was asked too often"),
-            A2aError::Server { status, url } => write!(f, "{} failed with HTTP status {status}", shown(url)),
+            A2aError::Server { status, url, body } if body.is_empty() => {
+                write!(f, "{} failed with HTTP status {status}", shown(url))
+            }
+            A2aError::Server { status, url, body } => {
+                write!(f, "{} failed with HTTP status {status}: {body}", shown(url))
+            }
         }
     }
+}
+
+/// Begin of a body for an error message: words on one line, sanitized and shortened.
+fn first_words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(2000)]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text::shown(text::shortened(&words, 200))
 }
 
 /// Message of an agent's error. The text of the agent is sanitized and shortened.

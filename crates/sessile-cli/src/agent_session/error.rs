@@ -29,8 +29,9 @@ pub(crate) fn agent_error(url: &str, task: Option<&str>, error: A2aError) -> Fai
         A2aError::RateLimited { retry_after } => {
             Failure::Request(RequestError::RateLimited { what: agent, wait: retry_after })
         }
-        A2aError::Server { status, url } => {
-            RequestError::unreachable(site(&url), format!("it answered with status {status}")).into()
+        A2aError::Server { status, url, body } => {
+            let body = if body.is_empty() { body } else { format!(": {body}") };
+            RequestError::unreachable(site(&url), format!("it answered with status {status}{body}")).into()
         }
         A2aError::Rpc(error) => match (error.kind, task) {
             (RpcErrorKind::TaskNotFound, Some(task)) => {

@@ -8,6 +8,7 @@ use sessile::history;
 
 use crate::backend::StateBackend;
 use crate::cli::Cx;
+use crate::commands::page::cut;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
@@ -63,7 +64,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let now = cx.state.world().now().as_millisecond();
     let since_ms = args.since.map(|since| now - i64::try_from(since.as_millis()).unwrap_or(now));
-    let operations = StateBackend::resolve(cx)?.history(since_ms, args.limit, args.cursor.as_deref())?;
+    let more = args.limit.saturating_add(1);
+    let mut operations = StateBackend::resolve(cx)?.history(since_ms, more, args.cursor.as_deref())?;
+    cut(cx, &mut operations, args.limit, OperationView::id);
     cx.out.list(&operations, || {
         if operations.is_empty() {
             return "nothing was changed\n".to_owned();

@@ -1,5 +1,22 @@
 //! Pages of a list.
 
+use sessile::text::shell_quoted;
+
+use crate::cli::Cx;
+
+/// Cuts a list that was read with one item more than wanted. Says how to go on if there was one.
+pub(crate) fn cut<T>(cx: &Cx, items: &mut Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) {
+    if items.len() <= limit {
+        return;
+    }
+    items.truncate(limit);
+    if let Some(last) = items.last() {
+        let cursor = shell_quoted(&cursor(last));
+        cx.out
+            .note(&format!("there are more than {limit}: continue with --cursor {cursor}, or raise --limit"));
+    }
+}
+
 /// Which part of a list is wanted.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Page {

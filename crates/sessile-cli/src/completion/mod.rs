@@ -15,6 +15,9 @@ use sessile::{World, exit};
 
 use crate::cli::Cli;
 
+/// Variable in which the completion scripts pass the number of the word. It is theirs, and for nobody to set.
+const INDEX_VARIABLE: &str = "_CLAP_COMPLETE_INDEX";
+
 /// The variable by which a shell's script asks for completions.
 pub(crate) const VARIABLE: &str = "SESSILE_COMPLETE";
 
@@ -31,7 +34,7 @@ static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 /// Answers the shell; returns the exit status, unless nothing was asked.
 pub(crate) fn answer(world: &World, args: &[OsString]) -> Option<u8> {
     let words: Vec<OsString> = args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
-    let index = world.variable("_CLAP_COMPLETE_INDEX").and_then(|index| index.to_str()?.parse().ok());
+    let index = world.variable(INDEX_VARIABLE).and_then(|index| index.to_str()?.parse().ok());
     let index = index.unwrap_or_else(|| words.len().saturating_sub(1));
     let _ = WORDS.set(words.into_iter().take(index).collect());
     let complete = CompleteEnv::with_factory(tree).var(VARIABLE);

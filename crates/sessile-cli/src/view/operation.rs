@@ -108,6 +108,14 @@ impl OperationView {
         }
     }
 
+    /// Id, by which a page is continued.
+    pub(crate) fn id(&self) -> String {
+        match self {
+            OperationView::Local(one) => one.id.to_string(),
+            OperationView::Remote(one) => one.id.clone(),
+        }
+    }
+
     /// Whether the operation was undone.
     pub(crate) fn is_undone(&self) -> bool {
         matches!(self, OperationView::Local(Operation { undone_by: Some(_), .. }))

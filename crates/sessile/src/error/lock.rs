@@ -28,20 +28,18 @@ pub enum LockError {
         waited: Duration,
     },
     /// Lock that is not held.
-    #[error("nobody has a lock named {}", quoted(.0))]
+    #[error("lock {} is not held", quoted(.0))]
     NotFound(String),
     /// No longer held.
-    #[error("token {0} no longer holds: the lock expired, was given back or was broken")]
+    #[error("token {0} no longer holds the lock: it expired, was released or was broken")]
     Lost(i64),
-    /// Another has it than was said.
-    #[error("lock {} is held by token {found}, not by {asked}", quoted(name))]
+    /// Held with another token. That one is not named: whoever knows it can release the lock.
+    #[error("token {token} does not hold lock {}", quoted(name))]
     OtherHolder {
         /// The lock.
         name: String,
-        /// The token that was said.
-        asked: i64,
-        /// The token that holds it.
-        found: i64,
+        /// The token that was given.
+        token: i64,
     },
 }
 

@@ -147,8 +147,7 @@ impl Locks {
     pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockLease> {
         let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
         let Some(lease) = view.with_token(token) else {
-            let found = view.holders.first().map_or(0, |lease| lease.token);
-            return Err(LockError::OtherHolder { name: name.to_string(), asked: token, found }.into());
+            return Err(LockError::OtherHolder { name: name.to_string(), token }.into());
         };
         // The holder's file stays locked. Waiters look at the row now and then, and see that it is gone.
         self.store.drop_ticket(token)?;

@@ -1,6 +1,7 @@
 //! `sessile conversation list`.
 
 use crate::cli::Cx;
+use crate::commands::page::cut;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::LocalBackend;
@@ -38,8 +39,9 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let agent = args.agent.as_deref().map(|text| cx.state.agent(text)).transpose()?;
     let agent = agent.as_ref().map(|agent| agent.url.as_str());
-    let found =
-        LocalBackend { cx }.list_conversations(agent, args.all, args.cursor.as_deref(), args.limit)?;
+    let more = args.limit.saturating_add(1);
+    let mut found = LocalBackend { cx }.list_conversations(agent, args.all, args.cursor.as_deref(), more)?;
+    cut(cx, &mut found, args.limit, |one| one.id.clone());
     cx.out.list(&found, || {
         if found.is_empty() {
             return "there are no conversations\n".to_owned();

@@ -37,8 +37,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let backend = StateBackend::resolve(cx)?;
     let lock = backend.lock(&name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
     let Some(holder) = lock.holder_with(args.holder) else {
-        let found = lock.token;
-        return Err(LockError::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
+        return Err(LockError::OtherHolder { name: name.to_string(), token: args.holder }.into());
     };
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {

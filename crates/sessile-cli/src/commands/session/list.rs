@@ -7,6 +7,7 @@ use sessile::session::lifecycle::Lifecycle;
 
 use crate::backend::{SessionFilter, StateBackend};
 use crate::cli::Cx;
+use crate::commands::page::cut;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
@@ -66,10 +67,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         labels: &args.label,
         older_than: args.older_than,
         newer_than: args.newer_than,
-        limit: args.limit,
+        limit: args.limit.saturating_add(1),
         cursor: args.cursor.as_deref(),
     };
-    let listing = StateBackend::resolve(cx)?.list_sessions(&filter, args.conversations)?;
+    let mut listing = StateBackend::resolve(cx)?.list_sessions(&filter, args.conversations)?;
+    cut(cx, &mut listing.sessions, args.limit, |session| session.id.clone());
     cx.out.list(&listing.sessions, || text(&listing, args.conversations, cx))
 }
 

@@ -1,5 +1,6 @@
 //! `sessile task cancel`.
-use sessile_wire::a2a::AgentEvent;
+
+use sessile_wire::a2a::{AgentEvent, RpcErrorKind, TaskState};
 
 use super::get::remember;
 use super::{lines, meant};
@@ -24,8 +25,16 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
     let connection = args.reach.connection(&cx.state, &named)?;
-    let task =
-        connection.agent(cx)?.cancel(&id).map_err(|error| agent_error(&named.url, Some(&id), error))?;
+    let agent = connection.agent(cx)?;
+    let task = agent.cancel(&id).or_else(|error| match error.rpc_error_kind() {
+        // A task that is canceled already is what was asked for.
+        Some(RpcErrorKind::TaskNotCancelable | RpcErrorKind::TaskTerminal) => match agent.task(&id, None) {
+            Ok(task) if task.state == TaskState::Canceled => Ok(task),
+            _ => Err(error),
+        },
+        _ => Err(error),
+    });
+    let task = task.map_err(|error| agent_error(&named.url, Some(&id), error))?;
     remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     sessile::history::record(&cx.state, "task cancel", &id, "send the message again")?;
     cx.changed(TaskView::new(&named.url, &task), || lines(&task))

@@ -138,3 +138,37 @@ fn kill_at_any_time_loses_no_message_of_the_agent() {
         assert!(stored.iter().any(|one| one == text), "{text} is missing from {stored:?}");
     }
 }
+
+#[test]
+fn canceled_task_can_be_canceled_again() {
+    let (home, agent) = (home(), agent());
+    send(&home, agent.url(), "hold the end", &["--no-wait"]).ok();
+    for _ in 0..2 {
+        let done = home.call(&["task", "cancel", "--session", "work", "-ojson"]).ok();
+        assert_eq!(done.json()["state"], "canceled");
+    }
+    send(&home, agent.url(), "task done", &[]).ok();
+    home.call(&["task", "cancel", "--session", "work"]).run().exit(6);
+}
+
+#[test]
+fn body_of_a_failed_server_is_shown() {
+    let (home, agent) = (home(), agent());
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::Status(503)));
+    let done = send(&home, agent.url(), "echo x", &[]).run().exit(12);
+    assert!(done.stderr().contains("status 503: <h1>no</h1>"), "{}", done.told());
+}
+
+#[test]
+fn list_says_when_there_are_more_conversations() {
+    let (home, agent) = (home(), agent());
+    for number in 0..3 {
+        send(&home, agent.url(), &format!("echo {number}"), &["--new"]).ok();
+    }
+    let page = home.call(&["conversation", "list", "--limit", "2"]).ok();
+    assert!(page.stderr().contains("there are more than 2: continue with --cursor "), "{}", page.told());
+    let whole = home.call(&["conversation", "list", "--limit", "3"]).ok();
+    assert!(!whole.stderr().contains("--cursor"), "{}", whole.told());
+    let history = home.call(&["history", "--limit", "1"]).ok();
+    assert!(!history.stderr().contains("--cursor") || history.stdout().lines().count() == 2);
+}
