@@ -26,6 +26,7 @@ pub mod mcp;
 mod oauth;
 pub mod output;
 mod parse;
+mod picker;
 mod probe;
 mod remote;
 mod renewer;

@@ -42,6 +42,12 @@ impl Tty {
         self.session.send_line(line).expect("typing");
     }
 
+    /// Types keys, without a line break.
+    pub fn type_keys(&mut self, keys: &str) {
+        self.session.send(keys).expect("typing");
+        self.session.flush().expect("typing");
+    }
+
     /// Ends the input, as Ctrl-D does.
     pub fn end_input(&mut self) {
         self.session.send_control('d').expect("typing");

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 
+use sessile::State;
 use sessile::run::shell::startup;
 use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs};
+use sessile::settings::{Layer, Origin, Value};
 
 use crate::child::Child;
 use crate::cli::Cx;
@@ -11,6 +13,7 @@ use crate::commands::binding_args::BindingArgs;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
+use crate::picker;
 use crate::remote::refuse_namesake;
 use crate::watcher::{self, LifeLimit};
 
@@ -18,7 +21,7 @@ use crate::watcher::{self, LifeLimit};
 ///
 /// With --session it attaches to a live session, or starts one of that name. The prompt shows the session and its
 /// context, and the session's variables are set after your start-up files have been read. Without a session the shell
-/// gets one for itself, which is gone when it ends. The exit status is the shell's own, or 125 if it could not be
+/// gets one for itself, which is gone when it ends. On a terminal where no context is named or selected you choose one. The exit status is the shell's own, or 125 if it could not be
 /// prepared.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
@@ -49,7 +52,21 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    open(args, cx).map_err(Failure::into_own)
+    with_picked_context(args, cx).map_err(Failure::into_own)
+}
+
+/// Opens the shell. A person who named neither a session nor a context, and has none selected, chooses a context first.
+fn with_picked_context(args: &Args, cx: &Cx) -> Outcome {
+    let is_named = cx.state.args().session.is_some()
+        || cx.state.enclosing_session().is_some()
+        || cx.state.selected()?.is_some()
+        || cx.state.session()?.is_some();
+    let picked =
+        if is_named { None } else { picker::context_or_none(cx, "Context of the shell:")?.flatten() };
+    let Some(name) = picked else { return open(args, cx) };
+    let origin = Origin::named(Layer::Flag, "choice");
+    let call = cx.state.call().clone().with_override("context", Value::Text(name.to_string()), origin);
+    open(args, &Cx { state: State::from(call), out: cx.out.clone() })
 }
 
 fn open(args: &Args, cx: &Cx) -> Outcome {

@@ -10,7 +10,7 @@ function _sessile() {
     fi
     local -a completions=("${(@f)$(
         _CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$(( CURRENT - 1 )) SESSILE_COMPLETE=zsh \
-            sessile -- "${words[@]}" 2> /dev/null
+            sessile -- "${(@)words[1,CURRENT]}" 2> /dev/null
     )}")
     local -a open=() whole=()
     local completion

@@ -204,6 +204,11 @@ impl SessionView {
         ]
     }
 
+    /// The programs that run in it, behind a comma.
+    pub(crate) fn running_words(&self) -> String {
+        self.running.iter().map(|one| format!(", runs {}", one.program)).collect()
+    }
+
     /// Cell of the conversations.
     pub(crate) fn conversation_cell(&self) -> String {
         let words: Vec<String> =

@@ -10,6 +10,7 @@ use sessile::text::{quoted, shown};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
+use crate::picker;
 use crate::shell_hook::note_unaffected;
 
 /// Select a context: for this terminal, this directory, or this user
@@ -54,7 +55,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some("-") => SwitchTarget::Previous,
         Some(name) => SwitchTarget::Named(name.parse()?),
         None if args.none => SwitchTarget::Nothing,
-        None => return Err(UsageError::Arguments("context use requires a CONTEXT or --none".into()).into()),
+        None => match picker::context(cx, "Context to select:")? {
+            Some(name) => SwitchTarget::Named(name),
+            None => {
+                return Err(UsageError::Arguments("context use requires a CONTEXT or --none".into()).into());
+            }
+        },
     };
     let switched = switch(&cx.state, &to, scope)?;
     cx.changed(json!(switched), || text(&switched))?;

@@ -1,27 +1,32 @@
 //! `sessile session attach`.
 
 use serde_json::json;
+use sessile::error::UsageError;
 use sessile::text::{quoted, shell_quoted};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 use crate::shell_hook::note_unaffected;
 
 /// Make a live session this terminal's
 ///
 /// Commands that name no session then work in it. In a shell that has loaded the hook, everything typed at the prompt does.
-/// The session that the terminal had before goes on.
+/// The session that the terminal had before goes on. Without a name a terminal shows a list to choose from.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session attach deploy" "sessile session attach 01890a5d"))]
 pub struct Args {
     /// Its name, its id, or the beginning of its id
     #[arg(value_name = "SESSION")]
-    which: String,
+    which: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (session, selection) = cx.state.attach_session(&args.which)?;
+    let picked = if args.which.is_some() { None } else { picker::session(cx, "Session to attach:")? };
+    let which = args.which.clone().or(picked);
+    let which = which.ok_or_else(|| UsageError::Arguments("session attach requires a SESSION".into()))?;
+    let (session, selection) = cx.state.attach_session(&which)?;
     let change = json!({
         "id": session.id.to_string(),
         "name": session.name,

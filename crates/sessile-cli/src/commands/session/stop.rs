@@ -6,6 +6,7 @@ use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 use crate::remote::ServerArgs;
 use crate::view::SessionStopView;
 
@@ -13,7 +14,7 @@ use crate::view::SessionStopView;
 ///
 /// What runs in it is asked to end and, after five seconds, made to. The command succeeds only if the session is
 /// stopped. The locks that it holds are released. On a terminal it asks first when something runs. A session is stopped by its id or name, or from inside
-/// by its own SESSILE_SESSION, and by nothing else.
+/// by its own SESSILE_SESSION, and by nothing else. Without a name a terminal shows a list to choose from.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session stop deploy" "sessile session stop 01890a5d"))]
 pub struct Args {
@@ -26,7 +27,11 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let stopped = StateBackend::resolve(cx)?.stop_session(args.which.as_deref())?;
+    // A call that names a session, or runs in one, means that session.
+    let is_named = args.which.is_some() || cx.state.args().session.is_some();
+    let picked = if is_named { None } else { picker::session(cx, "Session to stop:")? };
+    let which = picked.as_deref().or(args.which.as_deref());
+    let stopped = StateBackend::resolve(cx)?.stop_session(which)?;
     stopped.print(cx, text)
 }
 

@@ -118,9 +118,14 @@ fn being_the_terminals_session_is_not_enough_to_be_stopped() {
     let home = home();
     let mut shell = home.shell();
     shell.run("sessile session start --name here");
-    let (text, status) = shell.run("sessile session stop");
+    let (text, status) = shell.run("sessile session stop --no-input");
     assert_eq!(status, 2, "{text}");
-    assert!(text.contains("sessile session stop here"), "it says which: {text}");
+    // A person is shown the list, and escape stops nothing.
+    shell.type_line("sessile session stop; echo status=$?");
+    shell.expect("esc cancels");
+    shell.type_keys("\u{1b}");
+    shell.expect("status=1");
+    assert_eq!(live(&home).len(), 1);
     assert_eq!(shell.run("sessile session stop here").1, 0);
     assert!(live(&home).is_empty());
 }

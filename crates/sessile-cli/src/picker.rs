@@ -1,0 +1,151 @@
+//! Pickers: lists to choose from, where a person left out the name of a context or a session.
+//!
+//! Each line names the entry and previews what it binds, and typing filters by either. A call without a person keeps its
+//! error: nothing is picked for a script.
+
+use inquire::{InquireError, Select};
+use sessile::confirm::can_ask;
+use sessile::context::{Bindings, Context, Guard, anonymous};
+use sessile::names::ContextName;
+use sessile::session::lifecycle::Lifecycle;
+use sessile::text::{shortened, shown};
+
+use crate::backend::{SessionFilter, StateBackend};
+use crate::cli::Cx;
+use crate::error::{CommandError, Failure};
+
+/// Lines that are visible at once.
+const PAGE: usize = 12;
+
+/// Widest line, so that none wraps on an ordinary terminal.
+const WIDEST: usize = 76;
+
+/// Widest name that others are aligned with.
+const WIDEST_NAME: usize = 24;
+
+/// Sessions that are offered at most.
+const MOST_SESSIONS: usize = 100;
+
+/// An entry of a list: what it stands for, and what is shown beside its name.
+struct PickerEntry<T> {
+    value: T,
+    name: String,
+    preview: String,
+}
+
+/// Lets a person choose a context; `None` if no person can be asked, or no context exists.
+pub(crate) fn context(cx: &Cx, question: &str) -> Result<Option<ContextName>, Failure> {
+    let entries = contexts(cx)?;
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let current = cx.state.selected().ok().flatten().map(|selected| selected.name.clone());
+    let start = entries.iter().position(|entry| Some(&entry.value) == current.as_ref());
+    pick(question, entries, start.unwrap_or(0)).map(Some)
+}
+
+/// The same with a last entry for no context. The outer `None` is the same; the inner one is that entry.
+pub(crate) fn context_or_none(cx: &Cx, question: &str) -> Result<Option<Option<ContextName>>, Failure> {
+    let entries = contexts(cx)?;
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let some = entries.into_iter().map(|PickerEntry { value, name, preview }| PickerEntry {
+        value: Some(value),
+        name,
+        preview,
+    });
+    let none = PickerEntry {
+        value: None,
+        name: "(none)".to_owned(),
+        preview: "copies of what your tools have selected".to_owned(),
+    };
+    pick(question, some.chain([none]).collect(), 0).map(Some)
+}
+
+/// Lets a person choose a live session; `None` if no person can be asked, or no session lives. Returns its id.
+pub(crate) fn session(cx: &Cx, question: &str) -> Result<Option<String>, Failure> {
+    if !can_ask(&cx.state) {
+        return Ok(None);
+    }
+    let filter = SessionFilter {
+        state: Some(Lifecycle::Live),
+        context: None,
+        labels: &[],
+        older_than: None,
+        newer_than: None,
+        limit: MOST_SESSIONS,
+        cursor: None,
+    };
+    let live = StateBackend::resolve(cx)?.list_sessions(&filter, false)?;
+    let entries: Vec<PickerEntry<String>> = live
+        .sessions
+        .into_iter()
+        .map(|view| {
+            let context =
+                view.context.as_deref().map(anonymous::label).unwrap_or_else(|| "no context".to_owned());
+            let current = if live.current.as_ref() == Some(&view.id) { ", this terminal's" } else { "" };
+            let running = view.running_words();
+            PickerEntry {
+                name: view.name.unwrap_or_else(|| view.id.clone()),
+                preview: format!("{context}{running}{current}"),
+                value: view.id,
+            }
+        })
+        .collect();
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    pick(question, entries, 0).map(Some)
+}
+
+fn contexts(cx: &Cx) -> Result<Vec<PickerEntry<ContextName>>, Failure> {
+    if !can_ask(&cx.state) {
+        return Ok(Vec::new());
+    }
+    let all = cx.state.contexts().list()?.into_iter();
+    Ok(all
+        .map(|(value, context)| PickerEntry {
+            name: value.to_string(),
+            preview: context.map_or_else(|_| "cannot be read".to_owned(), |context| preview(&context)),
+            value,
+        })
+        .collect())
+}
+
+/// The guard, the bindings and the description of a context.
+fn preview(context: &Context) -> String {
+    let guard = (context.guard > Guard::None).then(|| format!("({})", context.guard.as_str()));
+    let bound = |(tool, bindings): &(String, Bindings)| {
+        let values = bindings.iter().map(|(key, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{tool}.{key}={value}")
+        });
+        values.collect::<Vec<_>>().join(" ")
+    };
+    let words = guard.into_iter().chain(context.tools.iter().map(bound)).chain(context.shown_description());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn pick<T>(question: &str, entries: Vec<PickerEntry<T>>, start: usize) -> Result<T, Failure> {
+    let width = entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0).min(WIDEST_NAME);
+    let line = |entry: &PickerEntry<T>| {
+        let text = format!("{:width$}  {}", shown(&entry.name), shown(&entry.preview));
+        shortened(text.trim_end(), WIDEST)
+    };
+    let lines: Vec<String> = entries.iter().map(line).collect();
+    let picked = Select::new(question, lines)
+        .with_starting_cursor(start)
+        .with_page_size(PAGE)
+        .with_help_message("type to filter, arrows move, enter chooses, esc cancels")
+        .raw_prompt();
+    match picked {
+        Ok(option) => entries
+            .into_iter()
+            .nth(option.index)
+            .map(|entry| entry.value)
+            .ok_or_else(|| CommandError::Declined(question.to_owned()).into()),
+        Err(InquireError::OperationInterrupted) => Err(Failure::Interrupted),
+        Err(_) => Err(CommandError::Declined(question.trim_end_matches(':').to_lowercase()).into()),
+    }
+}
