@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use inquire::{InquireError, Select};
 use serde::Serialize;
 use serde_json::json;
 use sessile::Error;
@@ -14,7 +15,7 @@ use sessile::names::ContextName;
 use sessile::text::{quoted, shell_quoted, shown};
 
 use crate::cli::Cx;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
 use crate::terminal_prompt;
@@ -22,7 +23,7 @@ use crate::terminal_prompt;
 /// Open a guarded context for a while; list or revoke approvals
 ///
 /// A guarded command that was refused leaves a request: who wanted what, in which session and when. --pending lists the
-/// requests of the last 24 hours, and --pending ID approves the context of one.
+/// requests of the last 24 hours, on a terminal to choose from, and --pending ID approves the context of one.
 ///
 /// An approval is given by a person, on a terminal, outside any session, for at most 24 hours, and is recorded.
 /// With a PIN set it is asked for, so that a program that holds a terminal cannot give one. It guards against
@@ -78,6 +79,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return change_pin(args.set_pin, cx);
     }
     match args.pending {
+        Some(None) if can_choose(args, cx) => return choose_request(args, cx),
         Some(None) => return list_requests(cx),
         Some(Some(id)) => return grant_request(args, cx, id),
         None => {}
@@ -122,6 +124,37 @@ fn grant_request(args: &Args, cx: &Cx, id: u64) -> Outcome {
     approval::check_place(&cx.state)?;
     cx.out.note(&format!("{} wants to run: {}", shown(&request.requested_by), command(&request)));
     grant(args, cx, &request.context.parse()?)
+}
+
+/// Whether a person can choose a request here: on a terminal, outside any session, and not where the answer is given.
+fn can_choose(args: &Args, cx: &Cx) -> bool {
+    let is_watched = cx.out.is_text() && cx.state.call().selectable_terminal().is_some();
+    is_watched && args.name.is_none() && !cx.state.args().yes && approval::check_place(&cx.state).is_ok()
+}
+
+/// Asks which request to approve. Leaving the list approves nothing.
+fn choose_request(args: &Args, cx: &Cx) -> Outcome {
+    let requests = request::pending(&cx.state)?;
+    if requests.is_empty() {
+        return list_requests(cx);
+    }
+    let line = |request: &ApprovalRequest| {
+        let session = request.session.as_ref().map(|name| format!(" in session {}", quoted(name)));
+        let by = format!("{} at {}", request.requested_by, request.requested_at);
+        let (context, session) = (quoted(&request.context), session.unwrap_or_default());
+        shown(format!("{context}: {}{session}, by {by}", command(request)))
+    };
+    let asked = Select::new("Request to approve:", requests.iter().map(line).collect())
+        .with_page_size(15)
+        .with_help_message("type to filter, enter approves, esc leaves")
+        .raw_prompt();
+    match asked.map(|chosen| requests.get(chosen.index)) {
+        Ok(Some(request)) => grant_request(args, cx, request.id),
+        Ok(None) | Err(InquireError::OperationCanceled) => Ok(()),
+        Err(InquireError::OperationInterrupted) => Err(Failure::Interrupted),
+        // A terminal that cannot move its cursor still shows a list.
+        Err(_) => list_requests(cx),
+    }
 }
 
 fn command(request: &ApprovalRequest) -> String {

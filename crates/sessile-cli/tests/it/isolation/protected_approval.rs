@@ -178,6 +178,32 @@ mod requests {
     }
 
     #[test]
+    fn person_chooses_among_requests_on_a_terminal() {
+        let home = guarded();
+        let other = "guard = \"approval\"\n[tools.kubectl]\ncontext = \"dev\"\n";
+        home.write(".config/sessile/contexts/other.toml", other);
+        run(&home, &["--context", "other"], &["ls", "one"]).run().exit(125);
+        refused(&home, &["kubectl", "get", "pods"]).run().exit(125);
+        let choose = || home.call(&["context", "approve", "--pending"]).env("TERM", "xterm").tty();
+        let mut terminal = choose();
+        terminal.expect("esc leaves");
+        terminal.interrupt();
+        terminal.finish();
+        assert_eq!(pending(&home).len(), 2);
+        let mut terminal = choose();
+        terminal.expect("esc leaves");
+        terminal.type_line("kubectl");
+        terminal.expect("Open context \"production\"");
+        terminal.type_line("y");
+        assert_eq!(terminal.finish().1, 0);
+        let left = pending(&home);
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(left[0]["context"], "other");
+        refused(&home, CONTEXTS).ok();
+        run(&home, &["--context", "other"], &["true"]).run().exit(125);
+    }
+
+    #[test]
     fn refused_command_leaves_a_request_that_a_person_grants() {
         let home = guarded();
         assert_eq!(home.call(&["context", "approve", "--pending"]).ok().stdout(), "no requests\n");
