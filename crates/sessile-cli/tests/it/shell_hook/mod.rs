@@ -2,6 +2,7 @@
 
 mod follow;
 mod nested;
+mod protected;
 mod rails;
 mod selection;
 
