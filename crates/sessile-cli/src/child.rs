@@ -187,8 +187,9 @@ fn attend<T: Send>(
     let was_ended = timer.and_then(Result::ok).is_some_and(|timer| timer.join().unwrap_or(false));
     match (found, waited) {
         (Err(refused), _) => (Err(refused), None),
-        (Ok(found), Ok((_, is_late))) if was_ended || is_late => {
-            (Err(Failure::TimedOut(timeout.unwrap_or_default())), found)
+        (Ok(found), Ok((status, is_late))) if was_ended || is_late => {
+            let time = timeout.unwrap_or_default();
+            (Err(Failure::TimedOut { time, status: shell_status(status) }), found)
         }
         (Ok(found), waited) => {
             (waited.map_err(Failure::from).and_then(|(status, _)| passed_on(status)), found)
@@ -243,14 +244,17 @@ fn passed_on(status: WaitStatus) -> Outcome {
         // So that a shell loop around this program ends with Ctrl-C, as it would around the command.
         return Err(Failure::Interrupted);
     }
-    // As shells report a signal.
+    match shell_status(status) {
+        0 => Ok(()),
+        code => Err(Failure::Told(code)),
+    }
+}
+
+/// A status as shells report it: 128 and the number of the signal that ended a command.
+fn shell_status(status: WaitStatus) -> u8 {
     let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
     let code = status.exit_status().or_else(by_signal).unwrap_or(1);
-    match u8::try_from(code) {
-        Ok(0) => Ok(()),
-        Ok(code) => Err(Failure::Told(code)),
-        Err(_) => Err(Failure::Told(1)),
-    }
+    u8::try_from(code).unwrap_or(1)
 }
 
 /// Tells a command to end.

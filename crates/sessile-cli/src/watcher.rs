@@ -1,7 +1,8 @@
 //! Limits of a session's life around a command: the parent that stays, and the watcher beside a command that replaced this
 //! program.
 //!
-//! A deadline within [`NEAR`] keeps this program as the command's parent, which ends the command exactly then and exits with 124.
+//! A deadline within [`NEAR`] keeps this program as the command's parent, which ends the command exactly then and
+//! exits with the status of the command, as its caller sees it where a watcher ends it: 143 after SIGTERM, 137 after SIGKILL.
 //! A command with a later deadline takes the place of this program, and a watcher process is started beside it unless the
 //! session has one (see `sessile::session::RoomWatch`). The watcher is a grandchild in a session of its own, with no descriptor of
 //! the caller: the command has no child that it did not start, Ctrl-C does not reach the watcher, and no pipe stays open.
@@ -75,8 +76,10 @@ impl LifeLimit {
     /// Outcome of a command that a parent ended: the session's end, if that came before its own timeout.
     pub(crate) fn explain(&self, ended: Outcome, timeout: Option<Duration>) -> Outcome {
         match (ended, self.remaining) {
-            (Err(Failure::TimedOut(_)), Some(left)) if timeout.is_none_or(|timeout| left < timeout) => {
-                Err(Failure::MaxReached { session: self.label.clone(), max_ms: self.max_ms })
+            (Err(Failure::TimedOut { status, .. }), Some(left))
+                if timeout.is_none_or(|timeout| left < timeout) =>
+            {
+                Err(Failure::MaxReached { session: self.label.clone(), max_ms: self.max_ms, status })
             }
             (ended, _) => ended,
         }

@@ -188,7 +188,7 @@ fn execute_in(
         },
     };
     // A command whose time is up ends with everything that it has started.
-    if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {
+    if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut { .. })) {
         let killed = match is_marked {
             true => end_marked(run.session(), &format!("{RUN_VARIABLE}={mark}"))?,
             false => end_others(run.session())?,

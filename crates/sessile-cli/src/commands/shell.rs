@@ -110,7 +110,7 @@ fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &st
     let (command, presence) = command.into_parts();
     let ended = Child::from(command).run(limit.timeout(None));
     // What the shell left in the background ends with the session's life.
-    if matches!(ended, Err(Failure::TimedOut(_))) {
+    if matches!(ended, Err(Failure::TimedOut { .. })) {
         sessile::session::end_others(session)?;
     }
     drop(presence);

@@ -34,13 +34,20 @@ pub enum Failure {
     /// Finished report: a problem of a session service in its own words, or an error with a hint of the command.
     Remote(Box<Report>),
     /// Timeout of the command that was run.
-    TimedOut(std::time::Duration),
+    TimedOut {
+        /// The timeout.
+        time: std::time::Duration,
+        /// Exit status of the command that was ended.
+        status: u8,
+    },
     /// A command was ended because its session reached its maximum lifetime.
     MaxReached {
         /// Name or id of the session.
         session: String,
         /// Maximum lifetime.
         max_ms: i64,
+        /// Exit status of the command, as its caller sees it where no parent stays with it.
+        status: u8,
     },
 }
 
@@ -192,7 +199,8 @@ impl Failure {
             Failure::Interrupted => INTERRUPTED,
             Failure::Own(_) => OWN_FAILURE,
             Failure::Remote(report) => report.code.exit(),
-            Failure::TimedOut(_) | Failure::MaxReached { .. } => TIMED_OUT,
+            Failure::TimedOut { .. } => TIMED_OUT,
+            Failure::MaxReached { status, .. } => *status,
             Failure::Library(_)
             | Failure::Command(_)
             | Failure::Request(_)
@@ -224,11 +232,11 @@ impl Failure {
                 Some(Report::new(code, format!("cannot write the output: {error}")))
             }
             Failure::Told(_) | Failure::Interrupted => None,
-            Failure::MaxReached { session, max_ms } => {
+            Failure::MaxReached { session, max_ms, .. } => {
                 let message = format!("{}; the command was ended", max_reached(session, *max_ms));
                 Some(Report::new(Code::TimedOut, message))
             }
-            Failure::TimedOut(time) => {
+            Failure::TimedOut { time, .. } => {
                 let time = sessile::duration::short(*time);
                 Some(Report::new(
                     Code::TimedOut,

@@ -17,14 +17,15 @@ fn command_past_the_longest_life_is_ended_with_what_it_started() {
     let id = start(&home, &["--max", "2s"]);
     let begun = Instant::now();
     let script = "sleep 1000 & echo $! > child; sleep 1000";
-    let done = home.call(&["run", "--session", &id, "--", "/bin/sh", "-c", script]).run().exit(124);
+    let done = home.call(&["run", "--session", &id, "--", "/bin/sh", "-c", script]).run().exit(143);
     assert!(done.stderr().contains("reached its maximum lifetime of 2 s"), "{}", done.told());
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let child = home.read("child");
     let is_gone = || !std::path::Path::new(&format!("/proc/{}", child.trim())).exists();
     eventually("the end of its child", is_gone);
     let json = home.call(&["run", "--session", "short", "--max", "1s", "-ojson", "--", "sleep", "60"]).run();
-    assert_eq!(json.exit(124).code(), "TIMED_OUT");
+    let error = json.exit(143).json_error();
+    assert_eq!((&error["code"], &error["exit_code"]), (&"TIMED_OUT".into(), &143.into()), "{error}");
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn command_that_ignores_sigterm_is_killed_after_the_grace_period() {
     let home = home();
     let begun = Instant::now();
     let script = "trap '' TERM; while :; do sleep 0.1; done";
-    home.call(&["run", "--session", "s", "--max", "1s", "--", "/bin/sh", "-c", script]).run().exit(124);
+    home.call(&["run", "--session", "s", "--max", "1s", "--", "/bin/sh", "-c", script]).run().exit(137);
     let time = begun.elapsed();
     assert!(time > Duration::from_secs(5) && time < Duration::from_secs(30), "{time:?}");
 }
@@ -40,7 +41,7 @@ fn command_that_ignores_sigterm_is_killed_after_the_grace_period() {
 #[test]
 fn session_for_one_command_has_a_longest_life_too() {
     let home = home();
-    let done = home.call(&["run", "--max", "1s", "--", "sleep", "60"]).run().exit(124);
+    let done = home.call(&["run", "--max", "1s", "--", "sleep", "60"]).run().exit(143);
     assert!(done.stderr().contains("maximum lifetime"), "{}", done.told());
     // The shorter of two limits is the one that is named.
     let done = home.call(&["run", "--max", "60s", "--timeout", "1s", "--", "sleep", "60"]).run().exit(124);
@@ -65,7 +66,8 @@ fn shell_past_the_longest_life_is_ended() {
     let home = home();
     let mut tty = home.tty(&["shell", "--session", "s", "--max", "2s", "--shell", "/bin/sh"]);
     tty.expect("reached its maximum lifetime");
-    assert_eq!(tty.finish().1, 124);
+    // A shell on a terminal ignores SIGTERM.
+    assert_eq!(tty.finish().1, 137);
 }
 
 #[test]
