@@ -33,7 +33,11 @@ pub fn scan(state: &State) -> Result<Scan> {
     let mut scan = Scan::default();
     for (profile, _) in state.tools().list()? {
         // One damaged file must not hide the targets of all other tools.
-        match targets(&files, &profile) {
+        let found = targets(&files, &profile).and_then(|mut found| {
+            found.extend(targets_of_directory(state, &profile)?);
+            Ok(found)
+        });
+        match found {
             Ok(targets) => scan.targets.extend(targets),
             Err(error) => {
                 scan.unreadable
@@ -63,9 +67,32 @@ pub fn binding_values(state: &State, tool: &str, key: &str) -> Result<Vec<String
             }
         }
     }
+    let here = targets_of_directory(state, &profile)?.into_iter().filter(|target| target.key == key);
+    values.extend(here.map(|target| target.name));
     values.sort();
     values.dedup();
     Ok(values)
+}
+
+/// The values of bindings that the working directory has.
+fn targets_of_directory(state: &State, profile: &Profile) -> Result<Vec<FoundTarget>> {
+    let Some(cwd) = state.world().cwd() else { return Ok(Vec::new()) };
+    let mut found: Vec<FoundTarget> = Vec::new();
+    for (key, place) in &profile.imports {
+        let path = cwd.join(&place.file);
+        // Most directories have none.
+        if !path.exists() {
+            continue;
+        }
+        for name in target_names_in(place, &path, &str::to_owned)?.into_iter().flatten() {
+            let (tool, key) = (profile.name.clone(), key.clone());
+            let target = FoundTarget { tool, key, name: as_bound(place, &name), beside: Vec::new() };
+            if !found.contains(&target) {
+                found.push(target);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn targets(files: &OriginalFiles<'_>, profile: &Profile) -> Result<Vec<FoundTarget>> {

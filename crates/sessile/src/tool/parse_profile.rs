@@ -50,6 +50,7 @@ impl Profile {
             "work",
             "bind",
             "target",
+            "import",
             "not-protected",
             "race",
         ])?;
@@ -114,6 +115,7 @@ impl Profile {
             work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
             bind,
             targets,
+            imports: root.tables("import")?.iter().map(Table::import).collect::<Result<_>>()?,
             race: root.optional("race")?.map(|table| table.race()).transpose()?,
         })
     }
@@ -328,6 +330,12 @@ impl<'a> Table<'a> {
             }
         }
         Ok(sets)
+    }
+
+    /// A place with values of a binding that no copy has.
+    fn import(&self) -> Result<(String, TargetPlace)> {
+        self.only(&["name", "file", "format", "entries", "content", "url"])?;
+        Ok((self.text("name")?, self.target_place()?))
     }
 
     fn identity(&self) -> Result<Vec<Vec<String>>> {

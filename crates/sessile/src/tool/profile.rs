@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::tool::target::TargetSet;
+use crate::tool::target::{TargetPlace, TargetSet};
 use crate::tool::tree::Notation;
 
 /// The home in a room.
@@ -96,6 +96,9 @@ pub struct Profile {
     /// The entries of its files that a context can bind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSet>,
+    /// Places outside rooms with values of bindings, for the import: the key, and the place below the working directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<(String, TargetPlace)>,
     /// Demonstration of a race on its state.
     #[serde(skip)]
     pub race: Option<Race>,

@@ -212,3 +212,18 @@ fn three_commands_lead_to_two_agents_in_two_contexts() {
     shell.run("wait");
     assert_eq!((home.read("one").as_str(), home.read("two").as_str()), ("staging\n", "dev\n"));
 }
+
+#[test]
+fn workspaces_of_the_working_directory_are_imported() {
+    let home = home_with_targets();
+    for name in ["stage", "prod"] {
+        home.write(format!("infra/terraform.tfstate.d/{name}/terraform.tfstate"), "{}");
+    }
+    home.call(&["import", "--yes"]).cwd("infra").ok();
+    let staging = home.call(&["context", "show", "staging", "-ojson"]).ok().json();
+    assert_eq!(staging["tools"]["terraform"]["workspace"], "stage");
+    assert_eq!(staging["tools"]["kubectl"]["context"], "staging");
+    let run = ["run", "--context", "staging", "--", "sh", "-c", "echo $TF_WORKSPACE"];
+    assert_eq!(home.call(&run).cwd("infra").ok().stdout(), "stage\n");
+    assert!(!home.call(&["import", "scan"]).ok().stdout().contains("terraform"), "elsewhere it has none");
+}
