@@ -135,7 +135,7 @@ impl World {
         self.variable(name).map(Path::new).filter(|path| path.is_absolute())
     }
 
-    /// The variables whose names begin like this, in order.
+    /// The variables whose names are UTF-8 and begin like this, in order.
     pub fn variables_with_prefix<'a>(
         &'a self,
         prefix: &'a str,
@@ -143,9 +143,9 @@ impl World {
         self.variables
             // Sorted, so that a look-up does not visit every variable.
             .range(OsString::from(prefix)..)
-            .map_while(move |(name, value)| {
-                name.to_str().filter(|name| name.starts_with(prefix)).map(|name| (name, value.as_os_str()))
-            })
+            .take_while(move |(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+            // A name that is not UTF-8 is skipped and does not end the list: names after it are as good.
+            .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
             .filter(|(_, value)| !value.is_empty())
     }
 

@@ -599,3 +599,16 @@ fn the_history_tells_that_it_was_set_and_nothing_more() {
     let id = set["id"].to_string();
     assert_eq!(home.call(&["undo", &id, "-ojson"]).run().exit(6).code(), "UNDO_REFUSED");
 }
+
+#[test]
+fn credential_variable_after_a_name_that_is_not_utf8_stays_out_of_a_command() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = with_bot(&[]);
+    let name = std::ffi::OsStr::from_bytes(b"SESSILE_CREDENTIAL_A\xff");
+    let words: [&[&str]; 2] = [&["run", "--context", "staging"], &["lock", "run", "l"]];
+    for words in words {
+        let call = home.call(words).args(&["--", "printenv", "SESSILE_CREDENTIAL_PROD"]);
+        let done = call.env(name, "1").env("SESSILE_CREDENTIAL_PROD", "other-one").run().exit(1);
+        assert_eq!(done.stdout(), "", "{words:?}");
+    }
+}
