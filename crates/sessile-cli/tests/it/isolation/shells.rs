@@ -104,6 +104,36 @@ mod start_up_files {
     }
 
     #[test]
+    fn variable_name_with_shell_syntax_is_not_executed() {
+        let home = home();
+        home.write(
+            ".config/openstack/clouds.yaml",
+            "clouds:\n  a:\n    auth:\n      auth_url: https://a.example\n",
+        );
+        home.write(".config/sessile/contexts/c.toml", "[tools.openstack]\ncloud = \"a\"\n");
+        start(&home, &["--name", "s1", "--context", "c"]);
+        // Each name matches a pattern of variables that the bound tool's profile clears.
+        let hostile = |call: Call| {
+            let call = call.env("OS_PROJECT_;touch gone;", "1").env("OS_PROJECT_$(touch gone)", "1");
+            call.env("OS_PROJECT_`touch gone`", "1").env("OS_PROJECT_\ntouch gone\n", "1")
+        };
+        for program in SHELLS {
+            testkit::require_tool(program);
+            for flags in ["-c", "-lc", "-ic"] {
+                let words = ["run", "--session", "s1", "--", program, flags, "printenv KUBECONFIG"];
+                let told = hostile(home.call(&words)).ok().stdout();
+                assert!(is_inside(&home, &told), "{program} {flags}: {told}");
+                assert!(!home.path("gone").exists(), "{program} {flags}");
+            }
+            let set = evaluated(program, &format!("env --session s1 --shell {program}"));
+            let script = format!("{set}; printenv KUBECONFIG");
+            let told = hostile(shell(&home, program, &["-c", &script])).ok().stdout();
+            assert!(is_inside(&home, &told), "{program}: {told}");
+            assert!(!home.path("gone").exists(), "{program}: env");
+        }
+    }
+
+    #[test]
     fn the_users_own_file_for_bash_is_still_read() {
         let home = home();
         let own = home.write("own env", "export OWN=1 KUBECONFIG=/out\n");

@@ -11,6 +11,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use crate::context::is_variable_name;
 use crate::error::Result;
 use crate::files::LockedDir;
 use crate::run::VariableChange;
@@ -106,7 +107,10 @@ impl<'a> Files<'a> {
 
     fn zsh(&self, name: &str, here: &Path) -> String {
         let quoted = |text: &str| Shell::Zsh.quoted(text);
-        let names: Vec<&str> = self.changes.iter().map(|change| change.name.as_str()).collect();
+        // The names stand in the script unquoted. A variable of any other name can come from the caller's
+        // environment, and zsh does not have it as a parameter.
+        let names = self.changes.iter().map(|change| change.name.as_str());
+        let names: Vec<&str> = names.filter(|name| is_variable_name(name)).collect();
         let (names, own) = (names.join(" "), quoted(self.own[1].as_deref().unwrap_or_default()));
         let here = quoted(&here.to_string_lossy());
         let prompt = self.mark.filter(|_| name == ".zshrc").map_or_else(String::new, |mark| {
