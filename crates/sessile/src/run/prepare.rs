@@ -53,7 +53,8 @@ impl RunSession<'_> {
     pub(crate) fn prepare_for_hook(&self, request: &RunRequest<'_>, by: EnteredBy) -> Result<Environment> {
         let prepared = self.prepare_replacing(request, SHELL_FILE_VARIABLES, by.word())?;
         let mut environment = prepared.into_environment();
-        let files = shell_files(self.state(), self.session().room().dir(), &environment.changes)?;
+        let (room, durable) = (self.session().room().dir(), !self.is_ephemeral());
+        let files = shell_files(self.state(), room, &environment.changes, durable)?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
             let change = VariableChange {
                 name: (*name).to_owned(),
@@ -218,7 +219,9 @@ impl<'a> PreparedRun<'a> {
             variables.insert(OsString::from(&variable.name), OsString::from(usable.secret().expose()));
         }
         let changes = &self.environment.changes;
-        let files = shell_files(state, self.run.session().room().dir(), changes)?;
+        // A session for one command ends with the machine.
+        let (room, durable) = (self.run.session().room().dir(), !self.run.is_ephemeral());
+        let files = shell_files(state, room, changes, durable)?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
             // An explicit value for this command is intended.
             if !changes.iter().any(|change| change.name == *name) {

@@ -134,6 +134,22 @@ mod start_up_files {
     }
 
     #[test]
+    fn start_up_file_that_a_power_cut_emptied_is_written_again() {
+        let home = home();
+        home.write(".bash_profile", "export KUBECONFIG=/out\n");
+        let command =
+            ["run", "--session", "s1", "--", "bash", "-lc", "printenv KUBECONFIG; echo $BASH_ENV >&2"];
+        let done = home.call(&command).ok();
+        let file = done.stderr().trim().to_owned();
+        assert!(is_inside(&home, &done.stdout()), "{}", done.told());
+        std::fs::write(&file, "").unwrap();
+        std::fs::remove_dir_all(std::path::Path::new(&file).with_file_name("zsh")).unwrap();
+        let done = home.call(&command).ok();
+        assert!(is_inside(&home, &done.stdout()), "{}", done.told());
+        assert!(std::path::Path::new(&file).with_file_name("zsh/.zshenv").exists());
+    }
+
+    #[test]
     fn the_users_own_file_for_bash_is_still_read() {
         let home = home();
         let own = home.write("own env", "export OWN=1 KUBECONFIG=/out\n");

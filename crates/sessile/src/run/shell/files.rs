@@ -25,19 +25,20 @@ pub(in crate::run) const SHELL_FILE_VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"
 /// zsh's start-up files, in the order in which it reads them.
 const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
 
-/// The files for commands with these changes, made if they are not there; as values of [`SHELL_FILE_VARIABLES`].
-///
-/// Start-up files of a shell. Their directory is named after its content, because commands with other variables need
-/// another.
+/// Start-up files for commands with these changes, written unless they are complete; as values of
+/// [`SHELL_FILE_VARIABLES`]. They are synced if the session survives a crash of the machine.
 pub(in crate::run) fn shell_files(
     state: &State,
     room: &Path,
     changes: &[VariableChange],
+    durable: bool,
 ) -> Result<[PathBuf; 2]> {
-    let files = Files::of(state, room, changes, None);
+    let files = Files { durable, ..Files::of(state, room, changes, None) };
     let (bash, zsh) = (files.dir.join("bash"), files.dir.join("zsh"));
-    if !bash.exists() {
-        // bash's file last: its existence says that all files are complete.
+    // A file that was not synced can be empty after a power cut.
+    let is_complete = bash.metadata().is_ok_and(|found| found.len() > 0);
+    if !is_complete {
+        // bash's file last: its content says that all files are complete.
         files.write_zsh(state)?;
         files.write(state, "bash", &files.bash())?;
     }
@@ -50,6 +51,8 @@ pub(super) struct Files<'a> {
     own: [Option<String>; 2],
     changes: Vec<&'a VariableChange>,
     mark: Option<&'a str>,
+    /// Whether the files are synced, because a later command relies on them without looking at their content.
+    durable: bool,
 }
 
 impl<'a> Files<'a> {
@@ -67,14 +70,20 @@ impl<'a> Files<'a> {
         let mut hasher = DefaultHasher::new();
         (&own, mark).hash(&mut hasher);
         changes.iter().for_each(|change| (&change.name, &change.value).hash(&mut hasher));
-        Files { dir: room.join("shell").join(format!("{:016x}", hasher.finish())), own, changes, mark }
+        let dir = room.join("shell").join(format!("{:016x}", hasher.finish()));
+        Files { dir, own, changes, mark, durable: false }
     }
 
     pub(super) fn write(&self, state: &State, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.dir.join(name);
         let parent = path.parent().unwrap_or(&self.dir);
         let file = Path::new(path.file_name().unwrap_or_default());
-        LockedDir::lock(&state.locker()?, parent, 0o700)?.replace_for_now(file, text, 0o600)?;
+        let dir = LockedDir::lock(&state.locker()?, parent, 0o700)?;
+        if self.durable {
+            dir.replace(file, text, 0o600)?;
+        } else {
+            dir.replace_for_now(file, text, 0o600)?;
+        }
         Ok(path)
     }
 
