@@ -249,16 +249,11 @@ impl Binder<'_> {
         edits: &[(&str, &Edit, &str)],
         said: &BTreeMap<String, String>,
     ) -> Result<Vec<PathBuf>> {
-        let mut files: Vec<&str> = edits.iter().map(|(_, edit, _)| edit.file.as_str()).collect();
-        files.dedup();
+        let files: BTreeSet<&str> = edits.iter().map(|(_, edit, _)| edit.file.as_str()).collect();
+        let dirs = self.lock_dirs_of(&files)?;
         let mut changed = Vec::new();
         for file in &files {
             let path = self.room.join(file);
-            // A command of the session may have replaced a directory by a link to the user's own files.
-            self.require_inside(&path)?;
-            let (parent, name) = (path.parent().unwrap_or(self.room), path.file_name().unwrap_or_default());
-            let dir = LockedDir::lock(self.locker, parent, 0o700)?;
-            let name = PathBuf::from(name);
             let text = read_up_to(&path, LARGEST_UNDERSTOOD)?.unwrap_or_default();
             let of_file = || edits.iter().filter(|(_, edit, _)| edit.file == *file);
             let notation = of_file().find_map(|(_, edit, _)| edit.format.notation());
@@ -272,13 +267,15 @@ impl Binder<'_> {
                 crate::tool::seed::remove(&path)?;
             }
             if let Some(new) = new.or_else(|| is_link.then_some(text)) {
-                changed.push((dir, name, new));
+                changed.push((path, new));
             }
         }
         // All files are written after all were checked: an error in the second must not leave the first one
         // changed.
-        for (dir, name, text) in changed {
-            dir.replace(&name, &text, 0o600)?;
+        for (path, text) in changed {
+            if let Some(dir) = path.parent().and_then(|parent| dirs.get(parent)) {
+                dir.replace(Path::new(path.file_name().unwrap_or_default()), &text, 0o600)?;
+            }
         }
         Ok(files.into_iter().map(|file| self.room.join(file)).collect())
     }
@@ -349,6 +346,20 @@ impl Binder<'_> {
             };
         }
         Ok((new != text).then_some(new))
+    }
+
+    /// Locks the directories of files in the room, each once: a second lock would wait for the first.
+    fn lock_dirs_of(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<PathBuf, LockedDir>> {
+        let mut dirs = BTreeSet::new();
+        for file in files {
+            let path = self.room.join(file);
+            // A command of the session may have replaced a directory by a link to the user's own files.
+            self.require_inside(&path)?;
+            dirs.extend(path.parent().map(Path::to_owned));
+        }
+        // In the order of their names, so that two processes do not wait for each other.
+        let lock = |dir: PathBuf| LockedDir::lock(self.locker, &dir, 0o700).map(|locked| (dir, locked));
+        dirs.into_iter().map(lock).collect()
     }
 
     /// Fails if a directory on the way to a file in the room has become a link.

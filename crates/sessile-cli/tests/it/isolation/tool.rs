@@ -109,6 +109,25 @@ mod profiles {
     }
 
     #[test]
+    fn edits_of_several_files_in_one_directory_are_all_made() {
+        let home = home();
+        let edit = |file: &str, key: &str| {
+            format!("{{ file = \"acme/{file}.json\", format = \"json\", set = \"{key}\" }}")
+        };
+        let edits = [edit("one", "account"), edit("two", "account"), edit("one", "owner")].join(", ");
+        let profile = format!(
+            "name = \"acme\"\nabout = \"a test\"\nprograms = [\"acme\"]\n\n[variables]\nACME_HOME = \"{{room}}/acme\"\n\n\
+             [bind.account]\nabout = \"the account\"\nedit = [{edits}]\n"
+        );
+        home.write(".config/sessile/tools/acme.toml", profile);
+        home.write(".config/sessile/contexts/staging.toml", "[tools.acme]\naccount = \"a\"\n");
+        let script = "cat $ACME_HOME/one.json $ACME_HOME/two.json | tr -d ' \\n'";
+        let flags = ["run", "--context", "staging", "--lock-timeout", "1s", "--", "sh", "-c", script];
+        let told = home.call(&flags).ok().stdout();
+        assert_eq!(told, "{\"account\":\"a\",\"owner\":\"a\"}{\"account\":\"a\"}");
+    }
+
+    #[test]
     fn a_broken_one_is_an_error_with_its_line() {
         let home = home();
         for (text, place, phrase) in [
