@@ -13,6 +13,7 @@ use rustix::process::{
     waitpid,
 };
 use rustix::termios::tcgetpgrp;
+use sessile::World;
 use sessile::error::RunError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -50,11 +51,13 @@ impl From<Command> for Child {
 }
 
 impl Child {
-    pub(crate) fn new(words: &[OsString]) -> Self {
+    /// A command with the variables of this process.
+    pub(crate) fn new(words: &[OsString], world: &World) -> Self {
         let (program, arguments) =
             words.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
         let mut command = Command::new(&program);
-        command.args(arguments);
+        // Set and not inherited: `spawn_as_script` finds them in the command, as those of a session.
+        command.args(arguments).env_clear().envs(world.variables());
         Child { command }
     }
 
@@ -76,8 +79,8 @@ impl Child {
         self
     }
 
-    /// A script that does not say what it is for is the shell's: so it is for whoever becomes a command, and so it must be
-    /// for who starts one.
+    /// Starts a script without an interpreter line by `/bin/sh`, as `execvp` does. The variables are those of the command,
+    /// all of which are set explicitly.
     fn spawn_as_script(&self, error: std::io::Error) -> std::io::Result<std::process::Child> {
         const NO_FORMAT: i32 = 8;
         // ENOEXEC: `execvp` falls back to the shell, the `posix_spawn` of `Command::spawn` does not.

@@ -70,7 +70,8 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let context = selected.and_then(|selected| contexts.find(&selected.name).ok().flatten());
     let foreign = foreign_credentials(&cx.state, context.as_ref(), std::iter::empty());
     // Secrets of credentials that the context does not give must not reach the command.
-    let mut child = foreign.iter().fold(Child::new(&args.command), |child, name| child.without(name));
+    let mut child =
+        foreign.iter().fold(Child::new(&args.command, cx.state.world()), |child, name| child.without(name));
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.
     let _entered = match &session {

@@ -337,3 +337,16 @@ fn what_a_command_left_in_the_background_keeps_the_lock() {
     home.call(&["lock", "run", "bg", "--lock-timeout", "30s", "--", "/bin/true"]).ok();
     assert_eq!(home.call(&["lock", "list", "-ojson"]).ok().json(), serde_json::json!([]));
 }
+
+#[test]
+fn script_without_interpreter_line_keeps_its_environment() {
+    let home = home();
+    let script = home.write("bin/plain", "echo $1 $MINE $SESSILE_LOCK_TOKEN ${SESSILE_CREDENTIAL_X:-none}\n");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", home.path("bin").display());
+    for (word, token) in [("./bin/plain", "1"), ("plain", "2")] {
+        let call = lock_run(&home, &[], &[word, "it"]).env("PATH", &path);
+        let told = call.env("MINE", "kept").env("SESSILE_CREDENTIAL_X", "secret").ok().stdout();
+        assert_eq!(told, format!("it kept {token} none\n"), "{word}");
+    }
+}
