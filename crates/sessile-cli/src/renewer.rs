@@ -24,15 +24,17 @@ impl Renewer {
         &self.http
     }
 
-    /// Revokes the tokens of a credential at their server; returns the failure, if any.
+    /// Revokes the tokens of a credential at their server; returns the first failure, if any.
     pub(crate) fn give_back(&self, credential: &Credential, login: Option<&Credential>) -> Option<String> {
         // One that shares a login has its tokens from there.
         let source = login.unwrap_or(credential);
         let CredentialKind::OAuth2(oauth) = &source.about.kind else { return None };
         let url = oauth.revocation_url.as_deref()?;
         let client = client(oauth, source.client_secret());
-        let failed = credential.handed_out().find_map(|token| client.revoke(&self.http, url, token).err());
-        failed.map(|error| error.to_string())
+        // Each token is tried: the one that fails says nothing about the others.
+        let failed: Vec<OAuthError> =
+            credential.handed_out().filter_map(|token| client.revoke(&self.http, url, token).err()).collect();
+        failed.first().map(ToString::to_string)
     }
 
     /// The status with which a server answers to a credential.

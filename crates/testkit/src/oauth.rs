@@ -24,11 +24,13 @@ pub struct OidcOptions {
     pub device_seconds: u64,
     /// Delay of each token request.
     pub delay_millis: u64,
+    /// Number of revocation requests that get status 503 before the first is served.
+    pub failed_revocations: u64,
 }
 
 impl Default for OidcOptions {
     fn default() -> Self {
-        OidcOptions { access_seconds: 60, device_seconds: 600, delay_millis: 0 }
+        OidcOptions { access_seconds: 60, device_seconds: 600, delay_millis: 0, failed_revocations: 0 }
     }
 }
 
@@ -58,6 +60,7 @@ impl OidcServer {
             "access_seconds": options.access_seconds,
             "device_seconds": options.device_seconds,
             "delay_millis": options.delay_millis,
+            "failed_revocations": options.failed_revocations,
         });
         let entry = provider();
         let entry = entry.to_str().expect("a path that is text");

@@ -130,6 +130,10 @@ server.on('request', async (request, response) => {
   if (url.pathname === '/token' && options.delay_millis) {
     await new Promise((done) => { setTimeout(done, options.delay_millis); });
   }
+  if (url.pathname === '/token/revocation' && options.failed_revocations > 0) {
+    options.failed_revocations -= 1;
+    return answer([503, { error: 'temporarily_unavailable' }]);
+  }
   return served(request, response);
 });
 

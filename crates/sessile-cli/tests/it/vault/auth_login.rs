@@ -221,3 +221,13 @@ fn a_server_is_asked_whether_it_accepts_a_credential_and_only_one_that_may_have_
         .env("SESSILE_TOKEN_FILE", "token");
     assert_eq!(plain.run().exit(7).code(), "SITE_REFUSED");
 }
+
+#[test]
+fn logout_revokes_the_access_token_although_the_refresh_token_was_not_revoked() {
+    let server = OidcServer::with(&OidcOptions { failed_revocations: 1, ..OidcOptions::default() });
+    let home = logged_in(&server);
+    let token = token_of(&home, "corp");
+    let done = home.call(&["auth", "logout", "corp", "--yes"]).ok();
+    assert!(done.stderr().contains("503"), "{}", done.told());
+    assert_eq!(server.whoami(&token), None);
+}
