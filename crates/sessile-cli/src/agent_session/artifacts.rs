@@ -9,7 +9,7 @@ use sessile::Error;
 use sessile::error::FileError;
 use sessile_wire::a2a::{ArtifactUpdate, Part};
 
-/// Maximum length of a file name.
+/// Maximum length of a file name in bytes, without an ending and a number.
 const MAX_NAME: usize = 100;
 
 /// Saves the parts of an artifact as files and returns their paths. No file is overwritten, and none is outside the directory.
@@ -56,7 +56,9 @@ fn sanitize_name(name: &str, ending: &str) -> String {
     // Agents on Windows send backslashes.
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let allowed = |c: char| if c.is_alphanumeric() || "._- ".contains(c) { c } else { '_' };
-    let clean: String = last.chars().map(allowed).take(MAX_NAME).collect();
+    let mut clean: String = last.chars().map(allowed).take(MAX_NAME).collect();
+    // File systems limit bytes, of which a letter has up to four.
+    clean.truncate(clean.floor_char_boundary(MAX_NAME));
     // A dash would make a name an option of other tools, a dot would hide the file.
     let clean = clean.trim_matches(['.', ' ', '-']).to_owned();
     match clean.is_empty() {
@@ -106,6 +108,16 @@ mod tests {
             assert_eq!(sanitize_name(given, "bin"), name, "{given:?}");
         }
         assert!(sanitize_name(&"x".repeat(5000), "bin").len() < 120);
+    }
+
+    #[test]
+    fn name_of_many_bytes_is_a_name_that_a_file_system_takes() {
+        let dir = tempfile::tempdir().unwrap();
+        for letter in ["x", "\u{e9}", "\u{6587}", "\u{20000}"] {
+            let name = sanitize_name(&letter.repeat(5000), "bin");
+            assert!(name.starts_with(letter) && name.len() < 120, "{name}");
+            write(dir.path(), &name, b"").unwrap();
+        }
     }
 
     #[test]
