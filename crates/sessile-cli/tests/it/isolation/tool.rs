@@ -184,6 +184,16 @@ mod check {
     }
 
     #[test]
+    fn seed_command_that_fails_leaves_the_isolation_unproven() {
+        let home = home();
+        let seed = "seed = [[\"sh\", \"-c\", \"exit 3\"]]\n";
+        home.write(".config/sessile/tools/word.toml", profile("word", "WORD_FILE") + seed);
+        let done = home.call(&["tool", "check", "word", "-ojson"]).run().exit(4);
+        assert_eq!(done.json()[0]["verdict"], "not proven");
+        assert_eq!(done.json()[0]["findings"][0], "`sh -c exit 3` failed outside any session");
+    }
+
+    #[test]
     fn what_is_not_here_or_cannot_be_proven_is_said() {
         let home = home();
         let done =
