@@ -25,13 +25,17 @@ pub(crate) struct PromptLabel {
     pub(crate) context: Option<String>,
     /// Text for a session that the shell hook started.
     hook: Option<String>,
+    /// Whether the session has no name, so that its label is its id.
+    is_unnamed: bool,
 }
 
 impl PromptLabel {
     pub(crate) fn of(state: &State) -> Result<Self, Failure> {
         let current = state.session()?;
         let context = state.selected()?.map(|selected| selected.name.to_string());
-        let Some(current) = current else { return Ok(PromptLabel { session: None, context, hook: None }) };
+        let Some(current) = current else {
+            return Ok(PromptLabel { session: None, context, hook: None, is_unnamed: false });
+        };
         Ok(PromptLabel { context, ..Self::of_session(&current.session) })
     }
 
@@ -41,6 +45,7 @@ impl PromptLabel {
             session: Some(session.label().to_owned()),
             context: session.context.clone(),
             hook: prompt_label(session).map(str::to_owned),
+            is_unnamed: session.name.is_none(),
         }
     }
 
@@ -50,17 +55,17 @@ impl PromptLabel {
             return self.hook.clone();
         }
         match (&self.session, &self.context) {
-            (Some(session), Some(context)) => Some(format!("{}:{context}", shortened(session))),
-            (Some(session), None) => Some(shortened(session).to_owned()),
+            (Some(session), Some(context)) => Some(format!("{}:{context}", self.shortened(session))),
+            (Some(session), None) => Some(self.shortened(session).to_owned()),
             (None, Some(context)) => Some(context.clone()),
             (None, None) => None,
         }
     }
-}
 
-/// An id by its random end; the beginning is the time, and the same for all of one morning.
-fn shortened(label: &str) -> &str {
-    if label.len() == 36 { &label[28..] } else { label }
+    /// A name in full, and an id by its random end; the beginning is the time, and the same for all of one morning.
+    fn shortened<'l>(&self, label: &'l str) -> &'l str {
+        if self.is_unnamed { label.get(28..).unwrap_or(label) } else { label }
+    }
 }
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {

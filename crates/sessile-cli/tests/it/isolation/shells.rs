@@ -328,3 +328,12 @@ mod prompt {
         assert_eq!((&json["session"], &json["context"]), (&"s1".into(), &"staging".into()));
     }
 }
+
+#[test]
+fn prompt_shows_a_name_as_long_as_an_id_in_full() {
+    let home = home();
+    let name = "deployment-of-the-web-front-end-2026";
+    assert_eq!(name.len(), 36);
+    start(&home, &["--name", name]);
+    assert_eq!(home.call(&["prompt", "--session", name]).ok().stdout(), format!("{name}\n"));
+}
