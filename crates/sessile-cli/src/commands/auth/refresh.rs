@@ -31,13 +31,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut failed: Option<Error> = None;
     let mut failures = 0;
     for name in &names {
-        let found = vault.require(name, CredentialConsumer::Command)?;
-        let result = match &found.about.kind {
-            CredentialKind::OAuth2(_) => vault.renew(name, &renewer),
-            CredentialKind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
+        // Another process may have deleted it since the list was read.
+        let result = match vault.require(name, CredentialConsumer::Command).map(|found| found.about.kind) {
+            Ok(CredentialKind::Command { cache_seconds: Some(_), .. }) => vault.ask_again(name),
+            Ok(CredentialKind::OAuth2(_)) => vault.renew(name, &renewer),
             // With --all only those that can be renewed are meant; one that was named is an error.
-            _ if args.chosen.all => continue,
-            _ => vault.renew(name, &renewer),
+            Ok(_) if args.chosen.all => continue,
+            Ok(_) => vault.renew(name, &renewer),
+            Err(error) => Err(error),
         };
         match result {
             Ok(credential) => {

@@ -612,3 +612,19 @@ fn credential_variable_after_a_name_that_is_not_utf8_stays_out_of_a_command() {
         assert_eq!(done.stdout(), "", "{words:?}");
     }
 }
+
+#[test]
+fn refresh_goes_on_after_a_credential_that_was_deleted_meanwhile() {
+    let home = home();
+    let deletes = format!("#!/bin/sh\n'{}' auth clear b --yes >&2; echo answer\n", home.program().display());
+    let deletes = home.write("deletes", deletes);
+    std::fs::set_permissions(&deletes, PermissionsExt::from_mode(0o755)).unwrap();
+    for (name, command) in [("a", deletes.to_str().unwrap()), ("b", "echo answer"), ("c", "echo answer")] {
+        home.call(&["auth", "set", name, "--command", command, "--cache", "1h"]).ok();
+    }
+    let done = home.call(&["auth", "refresh", "--all", "-ojson"]).run().exit(3);
+    let renewed = done.json()["renewed"].as_array().unwrap().clone();
+    let names: Vec<&str> = renewed.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!((names, done.json()["failed"].as_u64()), (vec!["a", "c"], Some(1)));
+    assert!(done.stderr().contains("b"), "{}", done.told());
+}
