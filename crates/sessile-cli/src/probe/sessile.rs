@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use sessile_wire::service::limits::MAX_PAGE_ITEMS;
 use sessile_wire::service::{
     AppendRequest, AppendResponse, BeginTurnRequest, BeginTurnResponse, ChatMessage, CommitTurnRequest,
-    CreateSessionRequest, MessagePage, ReplyResponse, ServiceMessage, ServiceSession,
+    CreateSessionRequest, MessagePage, ProblemDetails, ProblemReason, ReplyResponse, ServiceMessage,
+    ServiceSession,
 };
 use ureq::http::Method;
 
@@ -186,7 +187,8 @@ fn is_plain(id: &str) -> bool {
 }
 
 fn has_no_upstream(trouble: &ProbeFailure) -> bool {
-    trouble.kind == FailureKind::Status(400) && trouble.whole.contains("has no upstream")
+    let reason = || sessile::json::from_str::<ProblemDetails>(&trouble.whole).ok()?.reason;
+    trouble.kind == FailureKind::Status(400) && reason() == Some(ProblemReason::NoUpstream)
 }
 
 fn parse<T: DeserializeOwned>(whole: &str) -> Result<T, ProbeFailure> {

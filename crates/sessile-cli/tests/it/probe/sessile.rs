@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use sessile_wire::service::{BeginTurnResponse, LeaseTicket, ServiceSession};
+use sessile_wire::service::{BeginTurnResponse, LeaseTicket, ProblemDetails, ProblemReason, ServiceSession};
 use testkit::{AgentAuth, AgentOptions, CallResult, Home, ScriptedAgent, TlsServer};
 
 use super::count;
@@ -136,7 +136,18 @@ fn service_with_shared_history_is_found_by_its_turns() {
         match path {
             "/v1/sessions" => (201, started_session()),
             "/v1/sessions/0199/messages?reply=true" => {
-                (400, json!({ "detail": "this service has no upstream" }).to_string())
+                let problem = ProblemDetails {
+                    kind: "urn:sessile:error:USAGE".to_owned(),
+                    title: "usage".to_owned(),
+                    status: 400,
+                    detail: "in other words".to_owned(),
+                    code: "USAGE".to_owned(),
+                    retryable: false,
+                    retry_after_ms: None,
+                    revision: None,
+                    reason: Some(ProblemReason::NoUpstream),
+                };
+                (400, json!(problem).to_string())
             }
             "/v1/sessions/0199/turns" => {
                 let ticket =
