@@ -242,11 +242,11 @@ fn allow_connections() {
 
 /// Progress bar of constant width.
 fn bar(progress: ProbeProgress, total: u32) -> String {
-    const WIDTH: u64 = 24;
+    const WIDTH: usize = 24;
     let ProbeProgress { answered, failed, leaks } = progress;
     let (done, total) = (answered + failed, u64::from(total));
-    let full = usize::try_from((done * WIDTH / total.max(1)).min(WIDTH)).unwrap_or_default();
-    let (full, rest) = ("#".repeat(full), "-".repeat(24 - full));
+    let full = usize::try_from(done * WIDTH as u64 / total.max(1)).map_or(WIDTH, |full| full.min(WIDTH));
+    let (full, rest) = ("#".repeat(full), "-".repeat(WIDTH - full));
     format!("[{full}{rest}] {done:>6} of {total} replies, {failed} failed, {leaks} leaks")
 }
 

@@ -305,7 +305,7 @@ impl Args {
     }
 }
 
-/// Timeout of the confirmation: from the flag, else unlimited at a terminal.
+/// Timeout of the confirmation: from the flag, else [`PATIENCE`] at a terminal.
 pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
     // The code is shown on standard error, so somebody must see that.
     let somebody =

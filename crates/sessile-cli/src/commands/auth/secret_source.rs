@@ -114,7 +114,6 @@ impl SecretSource {
     }
 }
 
-/// The error for a secret among the arguments.
 /// Whether a word is a token of a session service and not a name.
 pub(crate) fn is_service_token(word: &str) -> bool {
     word.starts_with(sessile_wire::service::TOKEN_PREFIX)
@@ -132,6 +131,7 @@ pub(crate) fn typed_token(server: Option<&str>) -> Failure {
     Failure::Remote(Box::new(report))
 }
 
+/// Error for a secret among the arguments.
 pub(crate) fn refused(flag: &str) -> Error {
     Error::Usage(UsageError::SecretRefused { place: flag.to_owned(), instead: INSTEAD })
 }
