@@ -11,7 +11,7 @@ use crate::session::{Session, SessionId};
 use crate::site::agent_url;
 use crate::state::State;
 use crate::store::{
-    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, Store,
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, RenameOutcome, Store,
 };
 use crate::world::World;
 
@@ -245,12 +245,17 @@ impl Conversations {
     /// Gives it a name that no other of its session has.
     pub fn rename(&mut self, conversation: &Conversation, name: Option<&str>) -> Result<()> {
         if let Some(name) = name {
-            self.refuse_taken(&conversation.session, name)?;
+            crate::names::check(name, "conversation")?;
         }
-        if self.store.rename_conversation(&self.user, &conversation.row, name)? {
-            return Ok(());
+        match self.store.rename_conversation(&self.user, &conversation.row, name)? {
+            RenameOutcome::Renamed => Ok(()),
+            RenameOutcome::NameTaken => {
+                Err(ConversationError::Exists(name.unwrap_or_default().to_owned()).into())
+            }
+            RenameOutcome::NotFound => {
+                Err(ConversationError::NotFound { name: conversation.label().to_owned(), near: None }.into())
+            }
         }
-        Err(ConversationError::NotFound { name: conversation.label().to_owned(), near: None }.into())
     }
 
     /// Deletes them with their messages. Returns the number deleted.
@@ -268,12 +273,6 @@ impl Conversations {
     ) -> Result<Vec<ConversationItem>> {
         let rows = self.store.conversation_items(&self.user, &conversation.id, from, limit)?;
         Ok(rows.into_iter().map(ConversationItem::from).collect())
-    }
-
-    fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
-        crate::names::check(name, "conversation")?;
-        let taken = self.store.conversation(&self.user, session, ConversationKey::Name(name))?;
-        if taken.is_some() { Err(ConversationError::Exists(name.to_owned()).into()) } else { Ok(()) }
     }
 }
 
@@ -331,6 +330,31 @@ mod tests {
             items: vec![("task", json!({ "id": task }))],
             sent: None,
         }
+    }
+
+    #[test]
+    fn name_that_another_process_takes_at_the_same_time_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
+        let session = session(&state);
+        let mut begin = |name| {
+            let id = all.new_id().unwrap();
+            all.begin(&session, AGENT, (id, name), &ConversationUpdate::default()).unwrap()
+        };
+        let (one, two) = (begin(Some("one")), begin(None));
+        // The name as the store sees it after a check outside the transaction.
+        let outcome = all.store.rename_conversation(&all.user, &two.row, Some("one")).unwrap();
+        assert_eq!(outcome, RenameOutcome::NameTaken);
+        assert!(matches!(
+            all.rename(&two, Some("one")),
+            Err(Error::Conversation(ConversationError::Exists(name))) if name == "one"
+        ));
+        all.forget(std::slice::from_ref(&one)).unwrap();
+        all.rename(&two, Some("one")).unwrap();
+        assert_eq!(
+            all.store.rename_conversation(&all.user, &one.row, None).unwrap(),
+            RenameOutcome::NotFound
+        );
     }
 
     #[test]

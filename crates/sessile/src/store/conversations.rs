@@ -47,6 +47,17 @@ pub struct ItemRow {
     pub at_ms: i64,
 }
 
+/// Outcome of a renaming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RenameOutcome {
+    /// The conversation has the name.
+    Renamed,
+    /// A conversation of the session has the name already.
+    NameTaken,
+    /// The conversation does not exist.
+    NotFound,
+}
+
 /// Filter of conversations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConversationFilter<'a> {
@@ -213,19 +224,25 @@ impl Store {
         })
     }
 
-    /// Gives a conversation a name, or none.
+    /// Gives a conversation a name that no other of its session has, or none.
     pub(crate) fn rename_conversation(
         &mut self,
         user: &str,
         row: &ConversationRow,
         name: Option<&str>,
-    ) -> Result<bool> {
+    ) -> Result<RenameOutcome> {
         self.write(|connection| {
+            // In the transaction: another process may take the name at the same time.
+            if let Some(name) = name
+                && by_key(connection, user, &row.session, ConversationKey::Name(name))?.is_some()
+            {
+                return Ok(RenameOutcome::NameTaken);
+            }
             let changed = connection.execute(
                 "UPDATE conversation SET name = ?5 WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4",
                 (user, &row.session, &row.agent, &row.id, name),
             )?;
-            Ok(changed > 0)
+            Ok(if changed > 0 { RenameOutcome::Renamed } else { RenameOutcome::NotFound })
         })
     }
 

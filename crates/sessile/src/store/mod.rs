@@ -33,7 +33,7 @@ pub use operations::OperationFilter;
 
 pub(crate) use approvals::{ApprovalRow, NewApproval};
 pub(crate) use conversations::{
-    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow,
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, RenameOutcome,
 };
 pub(crate) use entries::{EntryChange, EntryPlace, EntryRow};
 pub(crate) use messages::Commit;
