@@ -3,6 +3,7 @@
 //! Everything goes through descriptors and one name at a time, so no symbolic link is ever followed, not even one that
 //! is put in place meanwhile.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -15,6 +16,10 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, s
 /// Depth limit of removal.
 // Each level keeps a descriptor and a stack frame, and a stranger decides how deep the tree is.
 const DEEPEST: usize = 200;
+
+/// Number of names after which a listing beyond its limit ends.
+// A directory of millions of names, which a stranger can make, must not hold a command up.
+const MOST_NAMES: usize = 100_000;
 
 /// An open directory.
 #[derive(Debug)]
@@ -77,27 +82,35 @@ impl NoFollowDir {
         Ok(dir)
     }
 
-    /// Up to `limit` entries of the directory, by name, and whether it has more.
+    /// The first `limit` entries of the directory in the order of their names, and whether it has more.
     pub(crate) fn entries(&self, limit: usize) -> io::Result<(Vec<NoFollowEntry>, bool)> {
-        let mut entries = Vec::new();
-        for entry in Dir::read_from(&self.handle)? {
+        // Names beyond the limit are read too: a file system lists them in an order of its own, and which entries are
+        // within the limit must not depend on it.
+        let mut names = BTreeSet::new();
+        let mut has_more = false;
+        for (count, entry) in Dir::read_from(&self.handle)?.enumerate() {
+            if has_more && count >= MOST_NAMES {
+                break;
+            }
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name == "." || name == ".." {
                 continue;
             }
-            if entries.len() == limit {
-                return Ok((entries, true));
-            }
-            // It may be gone already.
-            if let Ok(found) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-                let kind = FileType::from_raw_mode(found.st_mode);
-                let size = u64::try_from(found.st_size).unwrap_or(0);
-                entries.push(NoFollowEntry { name: name.to_owned(), kind, size });
+            names.insert(name.to_owned());
+            // Bounded memory, however many names a stranger puts there.
+            if names.len() > limit {
+                names.pop_last();
+                has_more = true;
             }
         }
-        entries.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok((entries, false))
+        let entry = |name: OsString| {
+            // It may be gone already.
+            let found = statat(&self.handle, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let kind = FileType::from_raw_mode(found.st_mode);
+            Some(NoFollowEntry { name, kind, size: u64::try_from(found.st_size).unwrap_or(0) })
+        };
+        Ok((names.into_iter().filter_map(entry).collect(), has_more))
     }
 
     /// Opens a regular file of the directory for reading; anything else is an error.
@@ -174,5 +187,23 @@ mod tests {
         dir.remove_tree(OsStr::new("tree")).unwrap();
         assert!(root.path().join("real/below").is_dir() && root.path().join("link").is_symlink());
         assert!(!root.path().join("tree").exists());
+    }
+
+    #[test]
+    fn listing_cut_at_its_limit_has_the_first_names() {
+        let root = tempfile::tempdir().unwrap();
+        for number in (0..100).rev() {
+            File::create_new(root.path().join(format!("f{number:02}"))).unwrap();
+        }
+        let dir = NoFollowDir::open(root.path()).unwrap();
+        let names = |limit| {
+            let (entries, has_more) = dir.entries(limit).unwrap();
+            let names: Vec<_> = entries.into_iter().map(|entry| entry.name.into_string().unwrap()).collect();
+            (names, has_more)
+        };
+        let first = |count: usize| (0..count).map(|number| format!("f{number:02}")).collect::<Vec<_>>();
+        assert_eq!(names(5), (first(5), true));
+        assert_eq!(names(100), (first(100), false));
+        assert_eq!(names(0), (Vec::new(), true));
     }
 }
