@@ -470,6 +470,19 @@ mod tests {
     }
 
     #[test]
+    fn damaged_database_of_any_name_is_moved_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("other.db");
+        LockedDir::lock(&locker(), dir.path(), 0o700)
+            .unwrap()
+            .replace(Path::new("other.db"), &"no database at all ".repeat(500), 0o600)
+            .unwrap();
+        let report = Store::recover(&path, &locker(), 7000).unwrap().unwrap();
+        assert_eq!(report.kept, dir.path().join("other.db.damaged-7"));
+        assert!(report.kept.exists() && Store::open_for_reading(&path, &locker()).unwrap().is_some());
+    }
+
+    #[test]
     fn the_bundled_sqlite_has_no_wal_reset_bug() {
         assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
     }

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result, StoreError};
-use crate::files::{LockedDir, Locker};
+use crate::files::{LockedDir, Locker, with_ending};
 use crate::store::{Store, check};
 
 /// Report of a recovery.
@@ -54,7 +54,7 @@ impl Store {
             Ok(false) | Err(Error::Store(StoreError::Corrupt { .. })) => {}
             Err(other) => return Err(other),
         }
-        let name = |ending: &str| PathBuf::from(format!("state.db{ending}"));
+        let name = |ending: &str| with_ending(Path::new(path.file_name().unwrap_or_default()), ending);
         let kept =
             (0..)
                 .map(|count| {
