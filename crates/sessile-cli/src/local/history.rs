@@ -32,6 +32,7 @@ impl LocalBackend<'_> {
             terminal: None,
             since_ms,
             before,
+            after: None,
             limit: Some(limit),
         };
         let operations = history::list(&self.cx.state, &filter)?;

@@ -116,10 +116,8 @@ fn require_live_sessions(state: &State, target: &Operation) -> Result<()> {
 
 /// A later operation in effect that changed the same thing, even if it is the same again by now.
 fn changed_later(state: &State, target: &Operation) -> Result<Option<(i64, String)>> {
-    for later in operation::list(state, &OperationFilter::default())? {
-        if later.id <= target.id {
-            break;
-        }
+    let later = OperationFilter { after: Some(target.id), ..OperationFilter::default() };
+    for later in operation::list(state, &later)? {
         // What a later one did and what undid that again cancel each other out.
         let counts = later.undoes.is_none() && in_effect(state, &later)?;
         let touches = |effect: &Effect| target.effects.iter().any(|own| own.is_about_the_same(effect));

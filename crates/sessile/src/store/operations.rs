@@ -65,6 +65,8 @@ pub struct OperationFilter<'a> {
     pub since_ms: Option<i64>,
     /// Before this one.
     pub before: Option<i64>,
+    /// After this one.
+    pub after: Option<i64>,
     /// At most this many.
     pub limit: Option<usize>,
 }
@@ -118,7 +120,7 @@ impl Store {
                     "SELECT {COLUMNS} FROM operation
                      WHERE user = ?1
                        AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR terminal = ?3)
-                       AND (?4 IS NULL OR at_ms >= ?4) AND (?5 IS NULL OR id < ?5)
+                       AND (?4 IS NULL OR at_ms >= ?4) AND (?5 IS NULL OR id < ?5) AND (?7 IS NULL OR id > ?7)
                      ORDER BY id DESC LIMIT ?6"
                 ))?
                 .query_map(
@@ -128,7 +130,8 @@ impl Store {
                         filter.terminal,
                         filter.since_ms,
                         filter.before,
-                        i64::try_from(filter.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX)
+                        i64::try_from(filter.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX),
+                        filter.after
                     ],
                     row,
                 )?
