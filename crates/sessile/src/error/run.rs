@@ -4,7 +4,7 @@ use std::io;
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, io_reason};
 use crate::text::{quoted, shell_quoted};
 
 /// Errors of commands that are run in sessions.
@@ -25,7 +25,7 @@ pub enum RunError {
         is_pinned: bool,
     },
     /// Command that could not be started.
-    #[error("cannot run {}: {source}", quoted(program))]
+    #[error("cannot run {}: {}", quoted(program), io_reason(source))]
     NotStarted {
         /// Name or path of the command.
         program: String,

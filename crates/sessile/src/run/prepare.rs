@@ -139,7 +139,9 @@ impl RunSession<'_> {
             let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
             let is_own =
                 // These decide what is loaded and where files are found, which is nothing for a secret.
-                ["PATH", "HOME"].contains(&name) || name.starts_with("LD_") || name.starts_with("SESSILE_");
+                ["PATH", "HOME"].contains(&name)
+                    || name.starts_with("LD_")
+                    || name.starts_with(&self.state().app().variable(""));
             if !is_variable_name(name) || is_own {
                 return Err(wrong());
             }

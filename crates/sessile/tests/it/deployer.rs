@@ -111,5 +111,12 @@ fn embedded_run_isolates_pins_and_guards() {
     let refused = call(&home, &["exec", "--", "sh", "-c", "echo started"]).run().exit(7);
     assert_eq!(refused.stdout(), "");
     let failed = call(&home, &["exec", "--context", "staging", "--", "no-such-program"]).run().exit(5);
-    assert!(failed.stderr().contains("cannot run \"no-such-program\""), "{}", failed.told());
+    assert!(failed.stderr().contains("cannot run \"no-such-program\": no such file"), "{}", failed.told());
+    assert!(!failed.stderr().contains("os error"), "{}", failed.told());
+    // Its own variables are reserved, and those of its sibling are not.
+    let reserved = |name: &str| {
+        let pair = format!("{name}=no-such-credential");
+        call(&home, &["exec", "--context", "staging", "--env-credential", &pair, "--", "true"]).run().status()
+    };
+    assert_eq!((reserved("DEPLOYER_SESSION"), reserved("SESSILE_X")), (Some(2), Some(8)));
 }
