@@ -13,6 +13,7 @@ use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::CommandFactory;
 use sessile::call::{SessionMode, StateCall};
@@ -73,6 +74,9 @@ fn call(
     command: &Command,
     entry: &'static CommandEntry,
 ) -> u8 {
+    if entry.effect != CommandEffect::Read {
+        catch_file_size_limit();
+    }
     // A command that runs another keeps the small numbers for that one.
     let own = |error: Error| {
         let failure = Failure::from(error);
@@ -114,6 +118,13 @@ fn call(
     }
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
+}
+
+/// Makes a write beyond the limit of file sizes an error, which otherwise ends the process without a word. A handler, and not an
+/// ignored signal: commands that are run get the default action back.
+fn catch_file_size_limit() {
+    // Without it such a write ends the process, as before.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// The call of a command, in the mode that its row gives it.

@@ -1,5 +1,7 @@
 //! JSON that is kept as it was sent.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,12 +21,6 @@ impl JsonText {
         RawValue::from_string(minified(text)).map(JsonText)
     }
 
-    /// A text of the store, which was checked when it was stored.
-    pub(crate) fn stored(text: String) -> Self {
-        // A damaged row must not make the whole session unreadable.
-        JsonText(RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
-    }
-
     /// The text.
     pub fn get(&self) -> &str {
         self.0.get()
@@ -39,6 +35,33 @@ impl JsonText {
     pub fn is_same(&self, other: &JsonText) -> bool {
         // Most retries repeat the same bytes; only others pay for the canonical form.
         self.get() == other.get() || canonical(&self.0) == canonical(&other.0)
+    }
+}
+
+/// A text of the store, which was checked when it was stored. A damaged one is an error: `null` would pass for what somebody
+/// stored.
+impl FromStr for JsonText {
+    type Err = DamagedJson;
+
+    fn from_str(text: &str) -> Result<Self, DamagedJson> {
+        RawValue::from_string(text.to_owned()).map(JsonText).map_err(DamagedJson)
+    }
+}
+
+/// Stored text that is not JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("stored JSON is damaged: {0}")]
+pub struct DamagedJson(serde_json::Error);
+
+/// A value of the store.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredValue(pub(crate) Value);
+
+impl FromStr for StoredValue {
+    type Err = DamagedJson;
+
+    fn from_str(text: &str) -> Result<Self, DamagedJson> {
+        serde_json::from_str(text).map(StoredValue).map_err(DamagedJson)
     }
 }
 

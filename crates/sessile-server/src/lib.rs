@@ -33,6 +33,7 @@ mod mcp;
 pub mod model;
 pub mod query;
 pub mod request;
+pub mod resources;
 pub mod retention;
 mod rules;
 pub mod serve;
@@ -45,5 +46,6 @@ pub use mcp::describe_tools as mcp_tools;
 
 /// Runs something of this crate to its end, for a caller that has no runtime.
 pub fn block_on<F: Future>(what: F) -> std::io::Result<F::Output> {
+    resources::require_descriptors()?;
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what))
 }

@@ -13,7 +13,9 @@ use crate::error::{FileError, Result};
 use crate::files::Locker;
 use crate::store::Store;
 
-pub use crate::store::{BackupSnapshot, column_list, raise_revisions, save_revisions};
+pub use crate::store::{
+    BackupSnapshot, column_list, is_unfit_row, missing_column, new_in_memory, raise_revisions, save_revisions,
+};
 
 /// Opens a database for writing. One that does not exist is created, an older one migrated.
 pub fn connect(path: &Path, locker: &Locker) -> Result<Connection> {

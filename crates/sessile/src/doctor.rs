@@ -162,6 +162,13 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
     for ending in ["", "-wal", "-shm"] {
         check(&crate::files::with_ending(&store, ending), 0o077, "0600");
     }
+    // Commands refuse directories in which others can write.
+    for dir in directories_in(state.dirs().state()?) {
+        check(&dir, 0o022, "go-w");
+    }
+    for room in directories_in(&state.dirs().state()?.join("rooms")) {
+        check(&room, 0o022, "go-w");
+    }
     check(&state.dirs().state()?.join("vault"), 0o077, "0700");
     check(&state.dirs().state()?.join("vault/credentials"), 0o077, "0600");
     findings.extend(state.foreign_dirs().iter().map(|foreign| {
@@ -169,6 +176,15 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
         Finding::warning(message, fix)
     }));
     Ok(findings)
+}
+
+/// The directories in a directory, in the order of their names. Links are left out.
+fn directories_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_dir = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut found: Vec<PathBuf> = entries.filter(is_dir).map(|entry| entry.path()).collect();
+    found.sort();
+    found
 }
 
 fn file_system(state: &State) -> Result<Vec<Finding>> {

@@ -100,6 +100,8 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
     let value = match value.strip_prefix('@') {
         Some(file) => {
             let path = state.absolute(std::path::Path::new(file));
+            // The value may be a secret, which another user must not replace by one of theirs.
+            sessile::files::check_trusted(&path)?;
             let text = sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?;
             Secret::new(text.trim())
         }

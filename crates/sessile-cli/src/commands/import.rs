@@ -174,8 +174,8 @@ fn propose(args: &Args, cx: &Cx) -> Outcome {
             terminal_prompt::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
         }
         let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
-        dir.replace(Path::new(&name), &text, 0o644)?;
-        return cx.changed(json!({ "plan": path, "contexts": names(&chosen) }), || {
+        dir.replace_by_umask(Path::new(&name), &text)?;
+        return cx.changed(json!({ "plan": path.to_string_lossy(), "contexts": names(&chosen) }), || {
             let contexts = counted(chosen.len(), "context");
             format!(
                 "wrote a plan of {contexts} to {}; create them with: sessile import apply {}\n",

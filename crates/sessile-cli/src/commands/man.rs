@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     collect(&command, &mut pages)?;
     let dir = LockedDir::lock(&cx.state.locker()?, &cx.state.absolute(dir), 0o755)?;
     for (name, text) in &pages {
-        dir.replace(Path::new(name), text, 0o644)?;
+        dir.replace_by_umask(Path::new(name), text)?;
     }
     let names: Vec<&String> = pages.iter().map(|(name, _)| name).collect();
     cx.changed(json!({ "directory": dir.path().to_string_lossy(), "pages": names }), || {

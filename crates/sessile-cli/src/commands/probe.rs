@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use sessile::agents::Agent as Named;
 use sessile::args::parse_duration;
-use sessile::error::{FileError, UsageError};
+use sessile::error::UsageError;
 use sessile::site::Site;
 use sessile::text::{quoted, shell_quoted};
 use sessile::vault::Secret;
@@ -21,6 +21,7 @@ use signal_hook::consts::SIGINT;
 use crate::a2a::{AgentClient, ClientOptions, CredentialProvider, RequestCredential};
 use crate::agent_session::{AgentCredentials, agent_error, header};
 use crate::cli::Cx;
+use crate::commands::service_store::{check_secret, read_secret};
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::http::HttpAddress;
@@ -398,9 +399,9 @@ impl Args {
     /// The users' tokens, one in each line of the file.
     fn load_tokens(&self, cx: &Cx) -> Result<Option<Vec<Secret>>, Error> {
         let Some(file) = &self.tokens else { return Ok(None) };
-        let path = cx.state.absolute(file);
+        check_secret(cx, file)?;
         // Wrapped at once, so that the whole file is wiped, and not only the tokens.
-        let text = Secret::new(sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?);
+        let text = Secret::new(read_secret(cx, file)?);
         let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(Some(lines.map(Secret::new).collect()))
     }
@@ -452,9 +453,8 @@ impl Args {
 }
 
 fn key(cx: &Cx, file: &Path) -> Result<RequestCredential, Error> {
-    let path = cx.state.absolute(file);
-    let text = sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?;
-    let key = Secret::new(text.trim());
+    check_secret(cx, file)?;
+    let key = Secret::new(read_secret(cx, file)?.trim());
     if key.is_empty() {
         return Err(UsageError::Arguments("--api-key-file: the file is empty".to_owned()).into());
     }

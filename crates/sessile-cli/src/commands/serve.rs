@@ -19,7 +19,7 @@ use sessile_server::upstream::Upstream;
 
 use super::service_store::{StoreArgs, check_secret, failed, read_secret};
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 
 /// Serve sessions, messages, turns, values and locks to many users over HTTP
@@ -260,6 +260,9 @@ fn refused(error: ServeError) -> Failure {
         .into(),
         ServeError::System(source) => {
             FileError::Io { action: "start", path: "the service".into(), source }.into()
+        }
+        ServeError::Threads(source) => {
+            CommandError::ThreadRefused { purpose: "of the service", source }.into()
         }
         ServeError::Store(error) => failed(&error),
     }

@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sessile::vault::Secret;
-use ureq::config::ConfigBuilder;
-use ureq::http::{HeaderMap, HeaderValue};
+use ureq::config::{Config, ConfigBuilder};
+use ureq::http::{HeaderMap, HeaderValue, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::typestate::{AgentScope, WithBody, WithoutBody};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body, Proxy, RequestBuilder};
 use zeroize::Zeroizing;
 
@@ -136,7 +138,7 @@ impl HttpClient {
                 .root_certs(RootCerts::Specific(self.authorities(address)?));
             config = config.tls_config(tls.build());
         }
-        Ok(timeouts(config).build().new_agent())
+        Ok(Agent::with_parts(timeouts(config).build(), DefaultConnector::new(), ThreadedResolver::default()))
     }
 
     /// The trusted authorities, read once.
@@ -158,6 +160,24 @@ impl HttpClient {
         }
         let certificates = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
         Ok(Arc::clone(self.loaded.get_or_init(|| Arc::new(certificates))))
+    }
+}
+
+/// Resolver of the HTTP library, which looks names up in a thread and panics where it gets none.
+#[derive(Debug, Default)]
+struct ThreadedResolver(DefaultResolver);
+
+impl Resolver for ThreadedResolver {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let thread = std::thread::Builder::new().spawn(|| {})?;
+        // Ended before the lookup starts its own, so that one free thread is enough.
+        let _ = thread.join();
+        self.0.resolve(uri, config, timeout)
     }
 }
 

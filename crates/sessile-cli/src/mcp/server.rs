@@ -63,6 +63,7 @@ struct Server {
 /// Serves until the client is gone.
 pub(crate) fn serve(state: &State, offer: ToolAccess) -> Outcome {
     let failed = |source| Error::File(FileError::Io { action: "start", path: "the server".into(), source });
+    sessile_server::resources::require_descriptors().map_err(failed)?;
     // The work is done by the processes of the calls, so one thread is enough.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::http::{self, AnonymousLimits, AppParts, AppState, Gate, Logger, Metrics};
 use crate::limits::Limits;
 use crate::mcp;
+use crate::resources::{require_descriptors, require_threads};
 use crate::retention::{self, RetentionPolicy, SessionRetention};
 use crate::store::{ServiceStore, ServiceStoreError};
 use crate::upstream::Upstream;
@@ -96,6 +97,9 @@ pub enum ServeError {
     /// A system call failed.
     #[error("{0}")]
     System(std::io::Error),
+    /// The process may not start the threads of the service.
+    #[error("cannot start the threads of the service: {0}")]
+    Threads(std::io::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] ServiceStoreError),
@@ -106,7 +110,7 @@ impl ServeError {
     pub fn code(&self) -> Code {
         match self {
             ServeError::Insecure(_) => Code::Usage,
-            ServeError::Listen(..) | ServeError::System(_) => Code::Io,
+            ServeError::Listen(..) | ServeError::System(_) | ServeError::Threads(_) => Code::Io,
             ServeError::Tls(..) => Code::FileValue,
             ServeError::Store(ServiceStoreError::Unavailable(_)) => Code::Unreachable,
             ServeError::Store(ServiceStoreError::Failed(_)) => Code::Store,
@@ -119,6 +123,9 @@ impl ServeError {
     }
 }
 
+/// Threads of the runtime for blocking calls.
+const BLOCKING_THREADS: usize = 2;
+
 /// Tasks that a worker thread runs before it looks for others.
 const TASKS_IN_A_ROW: u32 = 8;
 
@@ -128,7 +135,12 @@ pub fn run<O>(open: O, options: Options, ready: impl FnOnce(&Server)) -> Result<
 where
     O: Future<Output = Result<ServiceStore, ServiceStoreError>>,
 {
+    require_descriptors().map_err(ServeError::System)?;
+    // The runtime has a worker for each core. Where it gets fewer it waits for them, and serves nobody meanwhile.
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    require_threads(workers + BLOCKING_THREADS).map_err(ServeError::Threads)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(workers);
     // New requests, and answers of the store, are looked for after a few tasks, and not only after many.
     runtime.enable_all().event_interval(TASKS_IN_A_ROW).global_queue_interval(TASKS_IN_A_ROW);
     let runtime = runtime.build().map_err(ServeError::System)?;

@@ -12,6 +12,8 @@ use crate::error::{ContextError, Error, Result, UsageError};
 use crate::history::{Effect, change_text, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, empty_text, trust};
+use crate::text::quoted;
+use crate::tool::guarded_targets;
 
 /// One change of a context's file: a key such as `guard`, `env.NAME` or `tools.NAME.KEY`, set or removed.
 #[derive(Clone, Debug)]
@@ -20,6 +22,26 @@ pub struct ContextEdit {
     pub key: SettingKey,
     /// The new value; `None` removes it.
     pub value: Option<Value>,
+}
+
+/// One context of a change that writes several.
+#[derive(Clone, Debug)]
+pub(crate) struct ContextWrite<'a> {
+    /// Name.
+    pub(crate) name: &'a ContextName,
+    /// Edits of its file.
+    pub(crate) edits: Vec<ContextEdit>,
+    /// What the edits start from.
+    pub(crate) mode: WriteMode,
+}
+
+/// What the edits of a context start from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WriteMode {
+    /// A new context, in a file of the user or of the project. `replace` allows one of that name to be overwritten.
+    Create { in_project: bool, replace: bool },
+    /// The context as it is.
+    Extend,
 }
 
 /// Result of a context's deletion.
@@ -41,66 +63,126 @@ impl Contexts<'_> {
         in_project: bool,
         replace: bool,
     ) -> Result<Context> {
-        refuse_secrets(changes)?;
-        // Before the context is looked for: a half-done rename could show it under two names or none.
-        settle(self.state)?;
-        if let Some(existing) = self.find(name)? {
-            if !replace {
-                return Err(ContextError::Exists {
-                    name: name.to_string(),
-                    path: existing.path().to_owned(),
-                    replaceable: true,
-                }
-                .into());
-            }
-            // The new one may stand in another file, and hide this one.
-            self.authorize_replacing(&existing, guard_after(changes))?;
-        }
-        let path = self.file_for(name, in_project)?;
-        let prefix = self.prefix(name);
-        self.rewrite(command, name, &path, |old| {
-            let exists = || {
-                Error::Context(ContextError::Exists {
-                    name: name.to_string(),
-                    path: path.clone(),
-                    replaceable: true,
-                })
-            };
-            if prefix.is_empty() {
-                // Another process may have made it since it was looked for.
-                return if old.is_some() && !replace {
-                    Err(exists())
-                } else {
-                    apply(&path, "", &[], changes)
-                };
-            }
-            let text = old.unwrap_or(empty_text(&path));
-            let without = edit::unset(&path, text, &below(&prefix, &[]))?;
-            if without.is_some() && !replace {
-                return Err(exists());
-            }
-            let text = without.unwrap_or_else(|| text.to_owned());
-            // Among many in one file, an empty context must be seen too.
-            let seen = ContextEdit {
-                key: SettingKey::new(["guard"]),
-                value: Some(Value::Text(Guard::None.as_str().into())),
-            };
-            apply(&path, &text, &prefix, changes.iter().chain(changes.is_empty().then_some(&seen)))
-        })?;
-        self.get_fresh(name, &path)
+        let edits = changes.to_vec();
+        self.write_one(command, ContextWrite { name, edits, mode: WriteMode::Create { in_project, replace } })
     }
 
     /// Changes a context in its own file.
     pub fn change(&self, name: &ContextName, changes: &[ContextEdit]) -> Result<Context> {
-        refuse_secrets(changes)?;
+        let edits = changes.to_vec();
+        self.write_one("context edit", ContextWrite { name, edits, mode: WriteMode::Extend })
+    }
+
+    fn write_one(&self, command: &str, write: ContextWrite<'_>) -> Result<Context> {
+        let name = write.name;
+        let written = self.write_all(command, &[write])?;
+        written.into_iter().next().ok_or_else(|| self.not_found(name, None))
+    }
+
+    /// Creates and changes contexts as one change, which is retried if another process was quicker: all of them or none.
+    pub(crate) fn write_all(&self, command: &str, writes: &[ContextWrite<'_>]) -> Result<Vec<Context>> {
+        for write in writes {
+            refuse_secrets(&write.edits)?;
+        }
+        // Before the contexts are looked for: a half-done rename could show one under two names or none.
         settle(self.state)?;
-        let existing = self.get(name)?;
-        let path = existing.path().to_owned();
-        let prefix = self.prefix(name);
-        self.rewrite("context edit", name, &path, |old| {
-            apply(&path, old.unwrap_or(empty_text(&path)), &prefix, changes)
+        let paths: Vec<PathBuf> = writes.iter().map(|write| self.path_of(write)).collect::<Result<_>>()?;
+        let subject = writes.iter().map(|write| write.name.as_str()).collect::<Vec<_>>().join(", ");
+        unless_overtaken(|| {
+            // By file: in a `--config` file all contexts stand together.
+            let mut files: Vec<(&PathBuf, Option<String>, String)> = Vec::new();
+            for (write, path) in writes.iter().zip(&paths) {
+                let seen = files.iter().position(|(seen, ..)| *seen == path);
+                let old = match seen {
+                    Some(index) => Some(files[index].2.clone()),
+                    None => self.state.read(path)?,
+                };
+                let new = self.text_after(write, path, old.as_deref())?;
+                match seen {
+                    Some(index) => files[index].2 = new,
+                    None => files.push((path, old, new)),
+                }
+            }
+            // No operation for a change that changes nothing: undo would then do nothing either.
+            let changed = files.into_iter().filter(|(_, old, new)| old.as_deref() != Some(new.as_str()));
+            let effects: Vec<Effect> =
+                changed.map(|(path, old, new)| text_effect(path, old, Some(new))).collect();
+            if effects.is_empty() {
+                return Ok(());
+            }
+            perform(self.state, command, &subject, &effects).map(drop)
         })?;
-        self.get_fresh(name, &path)
+        writes.iter().zip(&paths).map(|(write, path)| self.get_fresh(write.name, path)).collect()
+    }
+
+    /// The file that a context is written to, if this call may write it.
+    fn path_of(&self, write: &ContextWrite<'_>) -> Result<PathBuf> {
+        let WriteMode::Create { in_project, replace } = write.mode else {
+            return Ok(self.get(write.name)?.path().to_owned());
+        };
+        if let Some(existing) = self.find(write.name)? {
+            if !replace {
+                return Err(exists(write.name, existing.path()));
+            }
+            // The new one may stand in another file, and hide this one.
+            self.authorize_replacing(&existing, guard_after(&write.edits))?;
+        }
+        self.file_for(write.name, in_project)
+    }
+
+    /// The text of a file with a context written, checked as a context.
+    fn text_after(&self, write: &ContextWrite<'_>, path: &Path, old: Option<&str>) -> Result<String> {
+        let prefix = self.prefix(write.name);
+        let new = match write.mode {
+            WriteMode::Extend => apply(path, old.unwrap_or(empty_text(path)), &prefix, &write.edits)?,
+            // Another process may have made it since it was looked for.
+            WriteMode::Create { replace: false, .. } if prefix.is_empty() && old.is_some() => {
+                return Err(exists(write.name, path));
+            }
+            WriteMode::Create { .. } if prefix.is_empty() => apply(path, "", &[], &write.edits)?,
+            WriteMode::Create { replace, .. } => {
+                let text = old.unwrap_or(empty_text(path));
+                let without = edit::unset(path, text, &below(&prefix, &[]))?;
+                if without.is_some() && !replace {
+                    return Err(exists(write.name, path));
+                }
+                let text = without.unwrap_or_else(|| text.to_owned());
+                // Among many in one file, an empty context must be seen too.
+                let seen = ContextEdit {
+                    key: SettingKey::new(["guard"]),
+                    value: Some(Value::Text(Guard::None.as_str().into())),
+                };
+                let edits = write.edits.iter().chain(write.edits.is_empty().then_some(&seen));
+                apply(path, &text, &prefix, edits)?
+            }
+        };
+        let read = |text: &str| {
+            let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
+            let (app, within, name) = (self.state.app(), prefix.clone(), write.name.clone());
+            Context::read(app, name, super::ContextLocation::User, true, document, within)
+        };
+        // The old file may be one that this call repairs.
+        let before = old.and_then(|old| read(old).ok()).map(|context| context.tools);
+        self.check_bindings(&read(&new)?, &before.unwrap_or_default())?;
+        Ok(new)
+    }
+
+    /// Warns about the targets of guarded contexts among these that unguarded contexts bind too, and so do not protect.
+    pub(crate) fn warn_of_shared_targets(&self, contexts: &[Context]) -> Result<()> {
+        for target in guarded_targets(self.state)? {
+            let named = |name: &String| contexts.iter().any(|context| context.name.as_str() == name);
+            if target.shared_with.is_empty() || !target.contexts.iter().chain(&target.shared_with).any(named)
+            {
+                continue;
+            }
+            let (contexts, others) = (target.contexts.join(", "), target.shared_with.join(", "));
+            let what = format!("{} {} {}", target.tool, target.key, quoted(&target.name));
+            self.state.warn(
+                format!("{what} of context {contexts} is not protected: unguarded context {others} binds the same target"),
+                None,
+            );
+        }
+        Ok(())
     }
 
     /// Replaces the text of a context's file, unless it changed since it was read.
@@ -207,34 +289,6 @@ impl Contexts<'_> {
         }
     }
 
-    /// Rewrites the file of a context, and records it; retried if another process was quicker.
-    fn rewrite(
-        &self,
-        command: &str,
-        name: &ContextName,
-        path: &Path,
-        change: impl Fn(Option<&str>) -> Result<String>,
-    ) -> Result<()> {
-        unless_overtaken(|| {
-            let old = self.state.read(path)?;
-            let new = change(old.as_deref())?;
-            let within = self.prefix(name);
-            let read = |text: &str| {
-                let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
-                let (app, within) = (self.state.app(), within.clone());
-                Context::read(app, name.clone(), super::ContextLocation::User, true, document, within)
-            };
-            // The old file may be one that this call repairs.
-            let before = old.as_deref().and_then(|old| read(old).ok()).map(|context| context.tools);
-            self.check_bindings(&read(&new)?, &before.unwrap_or_default())?;
-            // No operation for a change that changes nothing: undo would then do nothing either.
-            if old.as_deref() == Some(new.as_str()) {
-                return Ok(());
-            }
-            perform(self.state, command, name.as_str(), &[text_effect(path, old, Some(new))]).map(drop)
-        })
-    }
-
     fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
         let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
         Context::read(
@@ -277,6 +331,10 @@ impl Contexts<'_> {
     pub fn check_deletable(&self, existing: &Context) -> Result<()> {
         authorize_changes(self.state, &[ContextChange::of(existing, None)])
     }
+}
+
+fn exists(name: &ContextName, path: &Path) -> Error {
+    ContextError::Exists { name: name.to_string(), path: path.to_owned(), replaceable: true }.into()
 }
 
 /// The guard of a context that is made by changes.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::app::App;
+use crate::context::change::{ContextWrite, WriteMode};
 use crate::context::definition::{KEYS, free_value};
 use crate::context::guard_weakening::refuse_vault_change;
 use crate::context::{Context, ContextEdit, ContextLocation, Contexts, Guard, Variable, change};
@@ -125,7 +126,7 @@ fn unknown_key(document: &Document, key: &str, node: &Node, known: &[&'static st
 }
 
 impl Contexts<'_> {
-    /// Takes contexts in. Everything is looked at before anything is written.
+    /// Takes contexts in as one change. Everything is checked before anything is written.
     pub fn import(&self, contexts: &[Context], in_project: bool, replace: bool) -> Result<Vec<Context>> {
         for context in contexts {
             refuse_secrets(&edits(self.state.app(), context)?)?;
@@ -147,18 +148,16 @@ impl Contexts<'_> {
                 None => {}
             }
         }
-        contexts
-            .iter()
-            .map(|context| {
-                self.create(
-                    "context import",
-                    &context.name,
-                    &edits(self.state.app(), context)?,
-                    in_project,
-                    replace,
-                )
-            })
-            .collect()
+        let mut writes = Vec::new();
+        for context in contexts {
+            let (name, edits) = (&context.name, edits(self.state.app(), context)?);
+            writes.push(ContextWrite { name, edits, mode: WriteMode::Create { in_project, replace } });
+        }
+        let imported = self.write_all("context import", &writes)?;
+        if !in_project {
+            self.warn_of_shared_targets(&imported)?;
+        }
+        Ok(imported)
     }
 }
 

@@ -272,13 +272,17 @@ impl Conversations {
         limit: usize,
     ) -> Result<Vec<ConversationItem>> {
         let rows = self.store.conversation_items(&self.user, &conversation.id, from, limit)?;
-        Ok(rows.into_iter().map(ConversationItem::from).collect())
+        let damaged = |item: i64| {
+            self.store.damaged(format!("item {item} of conversation {} is not JSON", conversation.id))
+        };
+        rows.into_iter().map(|row| ConversationItem::of_row(row, damaged)).collect()
     }
 }
 
-impl From<ItemRow> for ConversationItem {
-    fn from(row: ItemRow) -> Self {
-        ConversationItem {
+impl ConversationItem {
+    fn of_row(row: ItemRow, damaged: impl Fn(i64) -> Error) -> Result<Self> {
+        let body = crate::json::from_str(&row.body).map_err(|_| damaged(row.number))?;
+        Ok(ConversationItem {
             number: row.number,
             source: match row.kind.as_str() {
                 "sent" => "user",
@@ -287,8 +291,8 @@ impl From<ItemRow> for ConversationItem {
             },
             kind: row.kind,
             at: rfc3339(row.at_ms),
-            body: crate::json::from_str(&row.body).unwrap_or(Value::Null),
-        }
+            body,
+        })
     }
 }
 

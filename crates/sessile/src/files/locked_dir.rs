@@ -28,6 +28,15 @@ pub struct LockedDir {
     is_marked: bool,
 }
 
+/// Mode of a new file.
+#[derive(Clone, Copy, Debug)]
+enum NewMode {
+    /// This one, whatever the umask.
+    Exact(u32),
+    /// What the umask leaves of 0666.
+    Umask,
+}
+
 impl LockedDir {
     /// Locks a directory, and makes it first if it is not there.
     pub fn lock(locker: &Locker, dir: &Path, mode: u32) -> Result<Self> {
@@ -84,15 +93,20 @@ impl LockedDir {
     /// Puts this text into the place of a file, whole or not at all. An existing file keeps its mode and owner;
     /// a new one gets `mode`.
     pub fn replace(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
-        self.put(name, text, mode, true)
+        self.put(name, text, NewMode::Exact(mode), true)
+    }
+
+    /// The same for a file that is the user's own, such as an export: a new one gets what the umask leaves of 0666.
+    pub fn replace_by_umask(&self, name: &Path, text: &str) -> Result<()> {
+        self.put(name, text, NewMode::Umask, true)
     }
 
     /// Replaces a file that is useless after a crash, without syncing it.
     pub fn replace_for_now(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
-        self.put(name, text, mode, false)
+        self.put(name, text, NewMode::Exact(mode), false)
     }
 
-    fn put(&self, name: &Path, text: &str, mode: u32, durable: bool) -> Result<()> {
+    fn put(&self, name: &Path, text: &str, mode: NewMode, durable: bool) -> Result<()> {
         let path = self.path.join(name);
         // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
         let old = self.require_file(name)?;
@@ -104,7 +118,10 @@ impl LockedDir {
             // `O_EXCL` also refuses a link that somebody put in the place of the temporary file.
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             // Group and others get access only after the content is complete, with the `fchmod` below.
-            let first = Mode::from_raw_mode((mode & 0o600) as RawMode);
+            let first = Mode::from_raw_mode(match mode {
+                NewMode::Exact(mode) => (mode & 0o600) as RawMode,
+                NewMode::Umask => 0o666,
+            });
             let mut file = File::from(openat(&self.handle, TEMPORARY, flags, first)?);
             file.write_all(text.as_bytes())?;
             if let Some(old) = &old {
@@ -114,10 +131,17 @@ impl LockedDir {
                     let _ = std::os::unix::fs::fchown(&file, Some(old.st_uid), Some(old.st_gid));
                 }
             }
-            let new = if self.is_marked { mode | MARK } else { mode };
-            let mode = old.as_ref().map_or(new as RawMode, |old| old.st_mode);
-            // After `fchown`, which clears mode bits, and explicit, because `open` applies the umask.
-            fchmod(&file, Mode::from_raw_mode(mode))?;
+            let mode = match (&old, mode) {
+                (Some(old), _) => Some(old.st_mode),
+                (None, NewMode::Exact(mode)) => {
+                    Some(if self.is_marked { mode | MARK } else { mode } as RawMode)
+                }
+                (None, NewMode::Umask) => None,
+            };
+            if let Some(mode) = mode {
+                // After `fchown`, which clears mode bits, and explicit, because `open` applies the umask.
+                fchmod(&file, Mode::from_raw_mode(mode))?;
+            }
             if durable {
                 file.sync_all()?;
             }

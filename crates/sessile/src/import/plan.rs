@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::context::change::{ContextWrite, WriteMode};
 use crate::context::{Context, ContextEdit, Guard, change, transfer};
 use crate::error::Result;
 use crate::import::{FoundTarget, ProposedContext};
@@ -94,10 +95,11 @@ fn edit(segments: &[&str], value: Value) -> ContextEdit {
     ContextEdit { key: SettingKey::new(segments.iter().copied()), value: Some(value) }
 }
 
-/// Creates the contexts of a plan. A context that exists keeps its guard and what it binds, and gets bindings of other tools.
+/// Creates the contexts of a plan as one change: all or none. A context that exists keeps its guard and what it binds, and gets
+/// bindings of other tools.
 pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>> {
     let contexts = state.contexts();
-    let mut results = Vec::new();
+    let (mut results, mut writes) = (Vec::new(), Vec::new());
     for context in planned {
         let edits = transfer::edits(state.app(), context)?;
         let existing = contexts.find(&context.name)?;
@@ -110,19 +112,18 @@ pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>>
         };
         let edits: Vec<ContextEdit> = edits.iter().filter(is_missing).cloned().collect();
         let added = edits.iter().filter_map(shown_binding).collect();
-        let result = match existing {
-            None => {
-                contexts.create("import apply", &context.name, &edits, false, false)?;
-                ImportResult::Created
-            }
-            Some(_) if edits.is_empty() => ImportResult::Unchanged,
-            Some(_) => {
-                contexts.change(&context.name, &edits)?;
-                ImportResult::Extended
-            }
+        let (result, mode) = match existing {
+            None => (ImportResult::Created, WriteMode::Create { in_project: false, replace: false }),
+            Some(_) if edits.is_empty() => (ImportResult::Unchanged, WriteMode::Extend),
+            Some(_) => (ImportResult::Extended, WriteMode::Extend),
         };
+        if result != ImportResult::Unchanged {
+            writes.push(ContextWrite { name: &context.name, edits, mode });
+        }
         results.push(ImportedContext { name: context.name.clone(), result, added });
     }
+    let written = contexts.write_all("import apply", &writes)?;
+    contexts.warn_of_shared_targets(&written)?;
     Ok(results)
 }
 

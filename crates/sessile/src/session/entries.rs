@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::error::{Result, SessionError, UsageError};
 use crate::session::{Session, Sessions};
-use crate::store::{EntryChange, EntryKind, EntryPlace, EntryRow, OperationRow};
+use crate::store::{EntryChange, EntryKind, EntryPlace, EntryRow, OperationRow, Store};
+use crate::text::quoted;
 
 /// The largest value.
 pub const LARGEST: usize = 64 * 1024;
@@ -23,13 +24,11 @@ pub struct SessionEntry {
     pub revision: i64,
 }
 
-impl From<EntryRow> for SessionEntry {
-    fn from(row: EntryRow) -> Self {
-        SessionEntry {
-            key: row.key,
-            value: crate::json::from_str(&row.value).unwrap_or_default(),
-            revision: row.revision,
-        }
+impl SessionEntry {
+    fn of_row(store: &Store, row: EntryRow) -> Result<Self> {
+        let damaged = |_| store.damaged(format!("the value of {} is not JSON", quoted(&row.key)));
+        let value = crate::json::from_str(&row.value).map_err(damaged)?;
+        Ok(SessionEntry { key: row.key, value, revision: row.revision })
     }
 }
 
@@ -76,12 +75,14 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
 impl Sessions {
     /// An entry.
     pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<SessionEntry>> {
-        Ok(self.store.entry(self.place(session, kind), key)?.map(SessionEntry::from))
+        let row = self.store.entry(self.place(session, kind), key)?;
+        row.map(|row| SessionEntry::of_row(&self.store, row)).transpose()
     }
 
     /// All entries of a kind, in the order of their keys.
     pub fn entries(&self, session: &Session, kind: EntryKind) -> Result<Vec<SessionEntry>> {
-        Ok(self.store.entries(self.place(session, kind))?.into_iter().map(SessionEntry::from).collect())
+        let rows = self.store.entries(self.place(session, kind))?.into_iter();
+        rows.map(|row| SessionEntry::of_row(&self.store, row)).collect()
     }
 
     /// Sets an entry, or removes it with `None`. With `expected` only if its revision is that one; 0 stands for an
@@ -115,7 +116,13 @@ impl Sessions {
             EntryChange::Made { old, revision } => {
                 // The change is made; a mark of use that is lost does not undo it.
                 let _ = session.room().touch(&self.world);
-                Ok(EntryUpdate { old: old.map(SessionEntry::from), revision })
+                // The new value replaces a damaged one, which counts as null.
+                let old = old.map(|row| SessionEntry {
+                    value: crate::json::from_str(&row.value).unwrap_or_default(),
+                    key: row.key,
+                    revision: row.revision,
+                });
+                Ok(EntryUpdate { old, revision })
             }
             EntryChange::Conflict(found) => Err(SessionError::RevisionConflict {
                 key: key.to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::call::{SessionMode, WithheldSelection};
-use crate::error::{Diagnostic, Result, SessionError, UsageError};
+use crate::error::{Diagnostic, Result, SessionError, StoreError, UsageError};
 use crate::interactive::TerminalAccess;
 use crate::session::{EntryKind, Lifecycle, Session, SessionId, SessionName};
 use crate::settings::rules::is_session_setting;
@@ -131,7 +131,11 @@ fn session_settings(state: &State, session: &Session) -> Result<Vec<(SettingKey,
             continue;
         }
         let Some(definition) = state.app().setting(key.segments()) else { continue };
-        let json: serde_json::Value = serde_json::from_str(&entry.value).unwrap_or_default();
+        let json: serde_json::Value = serde_json::from_str(&entry.value).map_err(|_| {
+            let path = state.dirs().store().unwrap_or_default();
+            let detail = format!("the value of setting {} is not JSON", quoted(&entry.key));
+            StoreError::Corrupt { path, detail }
+        })?;
         settings.extend(definition.kind.of_json(&json).map(|value| (key, value)));
     }
     Ok(settings)

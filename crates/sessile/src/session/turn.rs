@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::{LockError, Result};
 use crate::lock::{HeldTicket, LockHolder, LockMode, TicketQueue};
 use crate::session::{Session, Sessions};
-use crate::store::{Commit, turn_resource};
+use crate::store::{Commit, MessageRow, turn_resource};
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,13 +70,13 @@ impl Sessions {
     /// The last messages of a session, oldest first.
     pub fn messages(&self, session: &Session, limit: usize) -> Result<Vec<Message>> {
         let rows = self.store.last_messages(&self.user, session.id.as_str(), limit)?;
-        Ok(rows
-            .into_iter()
-            .map(|row| Message {
-                number: row.number,
-                body: crate::json::from_str(&row.body).unwrap_or_default(),
-            })
-            .collect())
+        let message = |row: MessageRow| {
+            let damaged = |_| {
+                self.store.damaged(format!("message {} of session {} is not JSON", row.number, session.id))
+            };
+            Ok(Message { number: row.number, body: crate::json::from_str(&row.body).map_err(damaged)? })
+        };
+        rows.into_iter().map(message).collect()
     }
 }
 

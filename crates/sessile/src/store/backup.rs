@@ -26,6 +26,7 @@ const MOST_NAMES: usize = 10_000;
 #[derive(Debug)]
 pub struct BackupSnapshot {
     connection: Connection,
+    path: PathBuf,
 }
 
 impl BackupSnapshot {
@@ -40,7 +41,7 @@ impl BackupSnapshot {
                 let journal = with_ending(path, JOURNAL);
                 unfit(format!("{} beside it holds an unfinished transaction", shown(journal.display())))
             }
-            Error::Store(StoreError::Corrupt { path, detail }) => {
+            Error::Store(StoreError::Corrupt { path, detail } | StoreError::Failed { path, detail }) => {
                 Error::Store(StoreError::NotACopy { path, detail })
             }
             other => other,
@@ -54,10 +55,14 @@ impl BackupSnapshot {
             Backup::new(&source, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             // The check itself repeats names of the schema.
-            let damage = match check::invalid_schema(&copy)? {
+            let mut damage = match check::invalid_schema(&copy)? {
                 None => damage(&copy, Check::Full)?,
                 invalid => invalid,
             };
+            // The copy has whole pages, whatever the file has.
+            if damage.is_none() {
+                damage = check::truncation(&source, path)?;
+            }
             Ok((version, damage, copy))
         };
         let (version, damage, mut connection) = read().map_err(wrong)?;
@@ -79,10 +84,19 @@ impl BackupSnapshot {
             migrate::run(&mut connection, version).map_err(wrong)?;
         }
         // After the migration: the checks know the current schema only.
+        let expected = new_in_memory().map_err(wrong)?;
+        if let Some(damage) = check::missing_column(&connection, &expected).map_err(wrong)? {
+            return Err(unfit(damage));
+        }
         if let Some(damage) = check::invalid_rows(&connection).map_err(wrong)?.into_iter().next() {
             return Err(unfit(damage));
         }
-        Ok(BackupSnapshot { connection })
+        Ok(BackupSnapshot { connection, path: path.to_owned() })
+    }
+
+    /// The file that was read.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The private copy.
@@ -98,6 +112,23 @@ impl BackupSnapshot {
             Duration::ZERO,
             None,
         )
+    }
+}
+
+/// A new, empty database with the current schema, in memory.
+pub fn new_in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    migrate::run(&mut connection, 0)?;
+    Ok(connection)
+}
+
+/// Whether an error of a restore says that rows of the backup do not fit into the store.
+pub fn is_unfit_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{ConstraintViolation, TypeMismatch};
+    match error.sqlite_error_code() {
+        Some(code) => matches!(code, ConstraintViolation | TypeMismatch),
+        // An error of the conversion of a value.
+        None => true,
     }
 }
 
@@ -235,20 +266,24 @@ impl Store {
         let reader = Self::connect_marked(&self.path, flags, &self.locker, self.is_marked())?;
         self.change(|connection| copy.attach_to(connection))?;
         // The error waits until the copy is detached, or the next restore could not attach one.
-        let restored = self.replace_content(&reader, now_ms);
+        let restored = self.replace_content(&reader, copy.path(), now_ms);
         self.change(|connection| connection.execute_batch("DETACH DATABASE copy"))?;
         restored
     }
 
-    fn replace_content(&mut self, reader: &Store, now_ms: i64) -> Result<PathBuf> {
+    fn replace_content(&mut self, reader: &Store, copy: &Path, now_ms: i64) -> Result<PathBuf> {
         let (path, patience) = (self.path.clone(), self.locker.timeout());
         let failed = |error: rusqlite::Error| describe(&path, &error, patience);
         let begin = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(begin).map_err(failed)?;
-        // From here on nobody else writes, and the reader sees exactly what is about to be replaced.
-        let kept = reader.keep_replaced(now_ms)?;
         let dir = path.parent().unwrap_or(Path::new("."));
-        replace(&transaction, dir, now_ms).map_err(failed)?;
+        replace(&transaction, dir, now_ms).map_err(|error| match is_unfit_row(&error) {
+            true => StoreError::NotACopy { path: copy.to_owned(), detail: error.to_string() }.into(),
+            false => failed(error),
+        })?;
+        // Nobody else writes meanwhile, and the reader sees exactly what is about to be replaced. After the rows: a backup
+        // that fails leaves no copy behind.
+        let kept = reader.keep_replaced(now_ms)?;
         transaction.commit().map_err(failed)?;
         Ok(kept)
     }

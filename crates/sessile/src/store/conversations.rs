@@ -36,7 +36,7 @@ pub struct ConversationRow {
 
 /// Row of an item of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItemRow {
+pub(crate) struct ItemRow {
     /// Number in the conversation, from 1.
     pub number: i64,
     /// Kind: `sent`, `message`, `status`, `artifact`, `task`.

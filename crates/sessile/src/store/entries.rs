@@ -39,7 +39,7 @@ pub(crate) struct EntryPlace<'a> {
 
 /// Row of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryRow {
+pub(crate) struct EntryRow {
     /// The key.
     pub key: String,
     /// The value, as JSON.

@@ -27,7 +27,8 @@ mod tickets;
 mod trusted;
 mod vacancy;
 
-pub use backup::{BackupSnapshot, column_list, raise_revisions, save_revisions};
+pub use backup::{BackupSnapshot, column_list, is_unfit_row, new_in_memory, raise_revisions, save_revisions};
+pub use check::missing_column;
 pub use entries::EntryKind;
 pub use operations::OperationFilter;
 
@@ -36,7 +37,7 @@ pub(crate) use conversations::{
     ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, RenameOutcome,
 };
 pub(crate) use entries::{EntryChange, EntryPlace, EntryRow};
-pub(crate) use messages::Commit;
+pub(crate) use messages::{Commit, MessageRow};
 pub(crate) use open::Store;
 pub(crate) use operations::OperationRow;
 pub(crate) use pins::{PinAttempt, PinReservation};

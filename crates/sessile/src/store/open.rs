@@ -176,8 +176,18 @@ impl Store {
             let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
             let problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
             // Rows of a damaged file cannot be relied on.
-            if problems.is_empty() { check::invalid_rows(connection) } else { Ok(problems) }
+            if !problems.is_empty() {
+                return Ok(problems);
+            }
+            let mut problems: Vec<String> = check::truncation(connection, &self.path)?.into_iter().collect();
+            problems.extend(check::invalid_rows(connection)?);
+            Ok(problems)
         })
+    }
+
+    /// The error of a row that cannot be read.
+    pub(crate) fn damaged(&self, detail: String) -> Error {
+        StoreError::Corrupt { path: self.path.clone(), detail }.into()
     }
 
     /// Runs a reading query.

@@ -143,11 +143,23 @@ fn common_columns(damaged: &Connection, to: &Store, table: &str) -> rusqlite::Re
     Ok(found)
 }
 
-/// Whether a row has a number that cannot grow, or an id that is not one.
+/// Whether a row has a number that cannot grow, an id that is not one, or JSON that cannot be parsed.
 fn is_invalid(table: &str, columns: &[String], values: &[Value]) -> bool {
     columns.iter().zip(values).any(|(column, value)| {
-        check::is_exhausted(column, value.into()) || check::is_invalid_id(table, column, value.into())
+        check::is_exhausted(column, value.into())
+            || check::is_invalid_id(table, column, value.into())
+            || check::is_invalid_json(table, column, value.into())
     })
+}
+
+/// Empties the labels and the owner of a session that cannot be parsed: the session is worth more than them.
+fn mend_session(table: &str, columns: &[String], mut values: Vec<Value>) -> Vec<Value> {
+    for (column, value) in columns.iter().zip(&mut values).filter(|_| table == "session") {
+        if check::is_invalid_json(table, column, (&*value).into()) {
+            *value = Value::Text("{}".to_owned());
+        }
+    }
+    values
 }
 
 fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Result<usize> {
@@ -169,7 +181,8 @@ fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Re
         {
             let values: rusqlite::Result<Vec<Value>> =
                 (0..columns.len()).map(|column| row.get(column)).collect();
-            batch.extend(values.ok().filter(|values| !is_invalid(table, &columns, values)));
+            let mended = values.ok().map(|values| mend_session(table, &columns, values));
+            batch.extend(mended.filter(|values| !is_invalid(table, &columns, values)));
         }
         if batch.is_empty() {
             return Ok(copied);

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         terminal_prompt::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
-    dir.replace(Path::new(&name), &exported.text, 0o644)?;
+    dir.replace_by_umask(Path::new(&name), &exported.text)?;
     cx.changed(json!({ "contexts": names, "path": path.to_string_lossy() }), || {
         format!("exported {} context(s) to {}\n", names.len(), shown(path.display()))
     })

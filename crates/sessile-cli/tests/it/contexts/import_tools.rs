@@ -227,3 +227,61 @@ fn workspaces_of_the_working_directory_are_imported() {
     assert_eq!(home.call(&run).cwd("infra").ok().stdout(), "stage\n");
     assert!(!home.call(&["import", "scan"]).ok().stdout().contains("terraform"), "elsewhere it has none");
 }
+
+/// A home with two configurations of one project and account.
+fn home_with_an_alias() -> Home {
+    let home = home();
+    for name in ["prod", "staging"] {
+        let file = format!(".config/gcloud/configurations/config_{name}");
+        home.write(file, "[core]\nproject = p1\naccount = a@b.example\n");
+    }
+    home
+}
+
+fn contexts(home: &Home) -> Vec<String> {
+    names(&home.call(&["context", "list", "-ojson"]).ok())
+}
+
+#[test]
+fn alias_of_a_guarded_target_in_the_same_import_is_shared_and_reported() {
+    let home = home_with_an_alias();
+    let done = home.call(&["import", "--yes"]).ok();
+    assert_eq!(contexts(&home), ["production", "staging"]);
+    assert!(done.stderr().contains("is not protected"), "{}", done.told());
+    let show = home.call(&["context", "show", "production"]).ok().stdout();
+    assert!(show.contains("also bound by unguarded staging"), "{show}");
+    assert_eq!(crate::history(&home).as_array().unwrap().len(), 1, "an import is one change");
+}
+
+#[test]
+fn refused_import_writes_nothing() {
+    let plan = "[contexts.dev]\n[contexts.staging.tools.gcloud]\nconfiguration = \"staging\"\n";
+    for command in [&["context", "import", "plan.toml"][..], &["import", "apply", "plan.toml"]] {
+        let home = home_with_an_alias();
+        home.call(&[
+            "context",
+            "create",
+            "prod",
+            "--guard",
+            "approval",
+            "--bind",
+            "gcloud.configuration=prod",
+        ])
+        .ok();
+        home.write("plan.toml", plan);
+        let done = home.call(command).arg("-ojson").run().exit(7);
+        assert_eq!(done.code(), "GUARD_APPROVAL", "{}", done.told());
+        assert_eq!(contexts(&home), ["prod"], "{}", done.told());
+    }
+}
+
+#[test]
+fn plan_with_a_name_that_is_not_utf8_is_written() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = home_with_targets();
+    let file = std::ffi::OsStr::from_bytes(b"\xff.toml");
+    for format in ["text", "json"] {
+        home.call(&["import", "--yes", "--output", format, "--plan"]).arg(file).ok();
+    }
+    assert!(home.path(file).exists());
+}

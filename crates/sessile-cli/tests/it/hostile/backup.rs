@@ -309,7 +309,7 @@ fn large() -> Home {
     let home = home();
     start(&home, &[]);
     let rows = "INSERT INTO conversation_item WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3000)
-                SELECT 'u', 'c', n, 'k', hex(randomblob(2000)), 0 FROM c";
+                SELECT 'u', 'c', n, 'k', json_quote(hex(randomblob(2000))), 0 FROM c";
     sql(home.path(STORE), &[rows, "PRAGMA wal_checkpoint(TRUNCATE)"]);
     home
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use testkit::Home;
 
 use super::{clean, refused, refused_call};
-use crate::home;
+use crate::{home, start};
 
 const CONFIG: &str = ".config/sessile/config.toml";
 
@@ -372,4 +372,42 @@ fn error_in_an_imported_session_names_the_place_and_the_expected_type() {
     let error = refused(&home, &["session", "import", "s.json"], "FILE_SYNTAX");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("s.json:3:") && message.contains("expected u32"), "{error}");
+}
+
+#[test]
+fn exported_file_obeys_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    home.call(&["context", "create", "a"]).ok();
+    for (umask, mode) in [("077", 0o600), ("022", 0o644), ("002", 0o664)] {
+        for args in [&["context", "export", "a", "--file"][..], &["import", "--plan"]] {
+            let file = format!("{}-{umask}.toml", args[0]);
+            let script = format!("umask {umask} && exec \"$0\" \"$@\"");
+            let shell = ["-c", &script, home.program().to_str().unwrap()];
+            home.tool("bash", &[&shell[..], args, &[&file]].concat()).ok();
+            let found = home.path(&file).metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(found, mode, "{file}");
+        }
+    }
+}
+
+#[test]
+fn directory_of_the_state_that_others_can_write_is_reported() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    start(&home, &["--name", "web"]);
+    home.call(&["lock", "run", "l", "--session", "web", "--", "true"]).ok();
+    home.call(&["run", "--session", "web", "--", "true"]).ok();
+    for dir in ["rooms", "tickets"] {
+        let path = home.path(".local/state/sessile").join(dir);
+        let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        assert!(path.is_dir(), "{dir}");
+        mode(0o702);
+        let done = clean(home.call(&["doctor"]).run()).exit(1);
+        let fix = format!("chmod go-w {}", path.display());
+        assert!(done.stdout().contains(&fix), "{dir}: {}", done.told());
+        mode(0o700);
+    }
+    let done = clean(home.call(&["doctor"]).run());
+    assert!(!done.stdout().contains("has mode"), "{}", done.told());
 }

@@ -303,3 +303,62 @@ fn process_stopped_in_a_recovery_is_named_after_the_lock_timeout() {
         waiting.join().unwrap().exit(0);
     });
 }
+
+/// Commands that start threads: the service's store, the service itself, and requests over the network.
+const THREADED: [&[&str]; 6] = [
+    &["user", "list"],
+    &["user", "add", "ann"],
+    &["serve", "--listen", "127.0.0.1:0", "--log", "off"],
+    &["mcp"],
+    &["message", "send", "http://localhost:1", "hi"],
+    &["auth", "check", "a", "--url", "http://localhost:1"],
+];
+
+#[test]
+fn missing_threads_are_an_error() {
+    let user = Unprivileged::new(61_203);
+    for processes in 0..4 {
+        for args in THREADED {
+            let limit = format!("ulimit -u {processes}");
+            let done = clean(user.limited(&limit, args).env("SESSILE_CREDENTIAL_A", "x").run());
+            // With one thread `mcp` serves, and ends with its client.
+            let is_served = args == ["mcp"] && done.status() == Some(0);
+            assert!(is_served || done.stderr().contains("error: "), "{limit} {args:?}: {}", done.told());
+        }
+    }
+}
+
+#[test]
+fn missing_descriptors_are_an_error() {
+    let user = Unprivileged::new(61_204);
+    user.call(&["user", "add", "bob"]).ok();
+    for descriptors in 4..14 {
+        for args in THREADED {
+            clean(user.limited(&format!("ulimit -n {descriptors}"), args).run());
+        }
+    }
+}
+
+#[test]
+fn file_size_limit_is_an_error() {
+    let user = Unprivileged::new(61_205);
+    user.call(&["session", "start", "--name", "web"]).ok();
+    let value = "x".repeat(4000);
+    for args in [
+        &["session", "state", "set", "k", &value, "--session", "web"][..],
+        &["context", "create", "a", "--description", &value],
+        &["backup", "copy"],
+    ] {
+        let done = clean(user.limited("ulimit -f 1", args).run());
+        assert!(done.status().is_some_and(|status| (1..128).contains(&status)), "{args:?}: {}", done.told());
+        assert!(done.stderr().contains("error: "), "{args:?}: {}", done.told());
+    }
+    // A command that is run has the default action.
+    let script = "head -c 9999999 /dev/zero > big; echo $?";
+    let home = home();
+    home.call(&["session", "start", "--name", "web"]).ok();
+    let limited = ["-c", "ulimit -f 4096 && exec \"$0\" \"$@\"", home.program().to_str().unwrap()];
+    let run = ["run", "--session", "web", "--", "bash", "-c", script];
+    let done = home.tool("bash", &[&limited[..], &run].concat()).run();
+    assert_eq!(done.stdout(), "153\n", "{}", done.told());
+}

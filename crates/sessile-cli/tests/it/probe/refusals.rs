@@ -148,7 +148,7 @@ fn unreachable_service_gets_no_passing_report() {
 #[test]
 fn refusal_is_reported_with_the_response() {
     let home = home();
-    home.write("key", "s3cret-key\n");
+    home.write_private("key", "s3cret-key\n");
     let few = ["--users", "3", "--turns", "2"];
     let refusing = |status: u16, body: &'static str| Server::start(move |_, _| (status, body.to_owned()));
     let error = |server: &Server, flags: &[&str]| {
@@ -299,4 +299,22 @@ fn progress_is_printed_on_a_terminal() {
     let seen = tty.expect("clean:");
     assert!(seen.contains("of 18 replies, 0 failed, 0 leaks"), "{seen}");
     assert_eq!(tty.finish().1, 0);
+}
+
+#[test]
+fn secret_file_that_others_can_change_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    for (flags, mode) in [
+        (&["--protocol", "sessile", "--tokens"][..], 0o606),
+        (&["--protocol", "openai", "--model", "m", "--api-key-file"], 0o602),
+    ] {
+        let file = home.write("secret", "sst_x\n");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let done = home.call(&["probe", "http://localhost:1", "-ojson"]).args(flags).arg("secret").run();
+        assert_eq!(done.code(), "FILE_WRITABLE", "{}", done.told());
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o604)).unwrap();
+        let done = home.call(&["probe", "http://localhost:1"]).args(flags).arg("secret").run();
+        assert!(done.stderr().contains("can be read by other users"), "{}", done.told());
+    }
 }

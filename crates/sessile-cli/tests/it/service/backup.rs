@@ -387,3 +387,64 @@ fn killed_restore_leaves_the_old_store_or_the_new() {
         assert_eq!(sql(&path, "PRAGMA quick_check"), ["ok"]);
     }
 }
+
+/// The backup is refused as damaged, and nothing is replaced or left behind.
+#[track_caller]
+fn restore_is_refused(store: &Store<'_>, home: &Home, what: &str) {
+    let before = std::fs::read(home.path("service.db")).unwrap();
+    let done = restore(store, "copy");
+    assert_eq!(done.code(), "STORE_CORRUPT", "{what}: {}", done.told());
+    assert!(done.json_error()["message"].as_str().unwrap().contains("copy"), "{what}: {}", done.told());
+    assert!(std::fs::read(home.path("service.db")).unwrap() == before, "{what}: the store was changed");
+    assert!(beside(home, "replaced").is_empty(), "{what}: {:?}", beside(home, "replaced"));
+}
+
+#[test]
+fn damaged_backup_is_refused_and_leaves_nothing() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let client = service.client(&token);
+    let session = client.session();
+    append(&client, &session, "kept");
+    stop(service);
+    backup(&store, "whole").exit(0);
+    let whole = std::fs::read(home.path("whole")).unwrap();
+    for cut in [1, 10, 4000] {
+        std::fs::write(home.path("copy"), &whole[..whole.len() - cut]).unwrap();
+        restore_is_refused(&store, &home, &format!("{cut} bytes less"));
+    }
+    for statement in [
+        "UPDATE message SET body = 'x'",
+        "UPDATE event SET body = '{'",
+        "UPDATE token SET scopes = '['",
+        "UPDATE session SET labels = 'x'",
+        "UPDATE account SET user = char(27) || '[31m'",
+        "UPDATE token SET user = ''",
+        "UPDATE token SET id = 'x'",
+        "UPDATE session SET user = 'a b'",
+        "ALTER TABLE message RENAME COLUMN body TO bodx",
+        "ALTER TABLE account RENAME COLUMN made_ms TO made_mt",
+    ] {
+        std::fs::write(home.path("copy"), &whole).unwrap();
+        sql(&home.path("copy"), statement);
+        restore_is_refused(&store, &home, statement);
+    }
+}
+
+#[test]
+fn damaged_message_is_an_error_and_not_null() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let client = service.client(&token);
+    let session = client.session();
+    append(&client, &session, "kept");
+    stop(service);
+    sql(&home.path("service.db"), "UPDATE message SET body = 'x'");
+    let service = Service::start(&store);
+    let (status, answer) = service.client(&token).send("GET", &format!("{session}/messages"), None);
+    assert_eq!(status, 500, "{answer}");
+}

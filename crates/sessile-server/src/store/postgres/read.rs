@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
 use super::Inner;
-use super::rows::{self, json};
+use super::rows;
 use super::sql::Sql;
 use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::change::Refusal;
 use crate::ids::{SessionId, UserName};
-use crate::json_text::JsonText;
+use crate::json_text::{JsonText, StoredValue};
 use crate::model::{EntryRecord, HistoryEntry, SessionEvent, SessionRecord};
 use crate::query::{EventPage, ListPage, PageSize, Query, QueryAnswer, SCAN_ROWS};
 use crate::rules::{LoadedSession, StoredAnswer, idempotency};
@@ -243,7 +243,7 @@ fn at(rows: &[Vec<Row>], index: usize) -> &[Row] {
 fn entry(row: &Row) -> Result<EntryRecord, Error> {
     Ok(EntryRecord {
         key: row.try_get(0)?,
-        value: JsonText::stored(row.try_get(1)?),
+        value: row.try_get::<_, Column<JsonText>>(1)?.0,
         revision: row.try_get(2)?,
     })
 }
@@ -264,7 +264,7 @@ fn event(row: &Row) -> Result<SessionEvent, Error> {
     Ok(SessionEvent {
         number: row.try_get(0)?,
         kind: row.try_get(1)?,
-        body: json(row.try_get(2)?),
+        body: row.try_get::<_, Column<StoredValue>>(2)?.0.0,
         at_ms: row.try_get(3)?,
     })
 }

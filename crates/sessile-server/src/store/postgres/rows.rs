@@ -6,7 +6,7 @@ use tokio_postgres::{Error, Row};
 
 use crate::change::LockMode;
 use crate::ids::{FencingToken, Position, turn_token};
-use crate::json_text::JsonText;
+use crate::json_text::{JsonText, StoredValue};
 use crate::model::{MessageRecord, SessionRecord, Ticket};
 use crate::rules::LoadedSession;
 use crate::store::columns::Column;
@@ -41,9 +41,10 @@ pub(super) fn sessions(rows: &[Row]) -> Result<Vec<LoadedSession>, Error> {
 /// Gives sessions their settings.
 pub(super) fn with_settings(sessions: &mut [LoadedSession], settings: &[Row]) -> Result<(), Error> {
     for row in settings {
-        let (of, key, value): (&str, String, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let (of, key): (&str, String) = (row.try_get(0)?, row.try_get(1)?);
+        let value = row.try_get::<_, Column<StoredValue>>(2)?.0.0;
         for record in sessions.iter_mut().filter(|record| record.session.id.as_str() == of) {
-            record.session.settings.insert(key.clone(), json(value));
+            record.session.settings.insert(key.clone(), value.clone());
         }
     }
     Ok(())
@@ -54,7 +55,7 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<MessageRecord>, Error> {
         Ok(MessageRecord {
             number: row.try_get(0)?,
             token: turn_token::from_number(row.try_get(1)?),
-            body: JsonText::stored(row.try_get(2)?),
+            body: row.try_get::<_, Column<JsonText>>(2)?.0,
             at_ms: row.try_get(3)?,
         })
     };
@@ -71,9 +72,4 @@ pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
         expires_ms: row.try_get(4)?,
         mode: LockMode::of(row.try_get(5)?),
     })
-}
-
-/// Stored JSON.
-pub(super) fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_default()
 }

@@ -12,10 +12,11 @@ use sessile::database::{
     self, BackupSnapshot, ExclusiveDatabase, column_list, raise_revisions, save_revisions,
 };
 use sessile::error::{FileError, StoreError};
-use sessile::files::Locker;
+use sessile::files::{LockedDir, Locker};
 
 use super::retention::SESSIONS_REMOVED;
 use super::{PATIENCE, connect, describe, extend};
+use crate::ids::{TokenId, UserName};
 use crate::store::ServiceStoreError;
 
 /// Time for which a restore waits for other processes to close the store.
@@ -101,7 +102,19 @@ impl ServiceBackup {
         if !snapshot.connection().table_exists(None, "service").map_err(failed)? {
             return Err(not_a_store("its tables are missing".to_owned()));
         }
-        extend(snapshot.connection(), path)?;
+        let connection = snapshot.connection();
+        extend(connection, path).map_err(|error| match error {
+            ServiceStoreError::Failed(detail) => not_a_store(detail),
+            other => other.into(),
+        })?;
+        let expected = database::new_in_memory().map_err(failed)?;
+        extend(&expected, path)?;
+        if let Some(damage) = database::missing_column(connection, &expected).map_err(failed)? {
+            return Err(not_a_store(damage));
+        }
+        if let Some(damage) = invalid_id(connection).map_err(failed)? {
+            return Err(not_a_store(damage));
+        }
         Ok(ServiceBackup { snapshot })
     }
 
@@ -123,9 +136,48 @@ impl ServiceBackup {
         let mut connection = exclusive.into_connection();
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
         self.snapshot.attach_to(&mut connection).map_err(failed)?;
-        let revoked_tokens = replace(&mut connection, keep_tokens, now_ms).map_err(failed)?;
-        Ok(RestoreReport { kept, revoked_tokens })
+        let replaced = replace(&mut connection, keep_tokens, now_ms).map_err(|error| {
+            let path = self.snapshot.path().to_owned();
+            match database::is_unfit_row(&error) {
+                true => BackupError::NotAStore { path, detail: error.to_string() },
+                false => failed(error),
+            }
+        });
+        match (replaced, kept) {
+            (Ok(revoked_tokens), kept) => Ok(RestoreReport { kept, revoked_tokens }),
+            (Err(error), Some(kept)) => {
+                // Nothing was replaced, so the copy is of no use.
+                let (dir, name) = LockedDir::of_file(&Locker::new(PATIENCE), &kept, 0o700)?;
+                dir.remove(Path::new(&name))?;
+                Err(error)
+            }
+            (Err(error), None) => Err(error),
+        }
     }
+}
+
+/// The first value of a backup that is not the id which readers expect there.
+fn invalid_id(connection: &Connection) -> Result<Option<String>> {
+    type IsValid = fn(&str) -> bool;
+    let is_user: IsValid = |text| text.parse::<UserName>().is_ok();
+    let is_token: IsValid = |text| text.parse::<TokenId>().is_ok();
+    let columns: [(&str, &str, IsValid); 5] = [
+        ("account", "user", is_user),
+        ("session", "user", is_user),
+        ("token", "id", is_token),
+        ("token", "user", is_user),
+        ("upkeep", "user", is_user),
+    ];
+    for (table, column, is_valid) in columns {
+        let mut select = connection.prepare(&format!("SELECT DISTINCT {column} FROM {table}"))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if !is_valid(row.get_ref(0)?.as_str()?) {
+                return Ok(Some(format!("{table}.{column} has an invalid value")));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn open_exclusive(path: &Path) -> std::result::Result<ExclusiveDatabase, BackupError> {

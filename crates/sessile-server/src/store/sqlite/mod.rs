@@ -80,23 +80,30 @@ pub struct SqliteStore {
 impl SqliteStore {
     pub(super) async fn open(path: &Path) -> Result<Self, ServiceStoreError> {
         let path = path.to_owned();
-        // Opening may wait for locks of other processes, and a migration for the disk.
-        let opened = tokio::task::spawn_blocking(move || {
+        let no_thread =
+            |error| ServiceStoreError::Failed(format!("cannot start a thread of the store: {error}"));
+        let open = move || -> Result<_, ServiceStoreError> {
             let writer = connect(&path)?;
             extend(&writer, &path)?;
             let abandoned = bulk::abandoned(&writer, now_ms()).map_err(|error| describe(&error))?;
             let readers = |count: usize, priority| {
-                let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
+                let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>()?;
                 // One user has half of them at most.
-                connections.map(|connections| Readers::start(connections, count / 2, priority))
+                Readers::start(connections, count / 2, priority).map_err(no_thread)
             };
             let users = readers((2 * cores()).clamp(2, 16), Priority::Low)?;
             Ok((writer, users, readers(ACCOUNT_READERS, Priority::Normal)?, abandoned))
-        });
+        };
+        let (done, opened) = tokio::sync::oneshot::channel();
+        // Opening may wait for locks of other processes, and a migration for the disk. Not on a thread of the runtime,
+        // which panics if it gets none.
+        let opening = move || {
+            // Nobody waits for a store that was given up.
+            let _ = done.send(open());
+        };
+        std::thread::Builder::new().spawn(opening).map_err(no_thread)?;
         let (writer, readers, account_readers, abandoned) =
             opened.await.map_err(|error| ServiceStoreError::Failed(error.to_string()))??;
-        let no_thread =
-            |error| ServiceStoreError::Failed(format!("cannot start a thread to write the store: {error}"));
         let store = SqliteStore {
             writer: SqliteWriter::start(writer).map_err(no_thread)?,
             readers,

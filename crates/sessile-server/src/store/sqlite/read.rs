@@ -4,13 +4,14 @@ use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::apply;
 use super::listing::{self, Listing};
-use super::rows::{self, json};
+use super::rows;
 use crate::change::Refusal;
 use crate::ids::{SessionId, SessionRef, UserName};
-use crate::json_text::JsonText;
+use crate::json_text::{JsonText, StoredValue};
 use crate::model::{EntryRecord, HistoryEntry, SessionEvent, SessionRecord};
 use crate::query::{EventPage, ListPage, PageSize, Query, QueryAnswer};
 use crate::rules::{audit, idempotency};
+use crate::store::columns::Column;
 use crate::store::lists;
 
 type Outcome = Result<std::result::Result<QueryAnswer, Refusal>>;
@@ -78,7 +79,7 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                 while !size.is_full()
                     && let Some(row) = rows.next()?
                 {
-                    let value = JsonText::stored(row.get(1)?);
+                    let value = row.get::<_, Column<JsonText>>(1)?.0;
                     size.add(&value);
                     entries.push(EntryRecord { key: row.get(0)?, value, revision: row.get(2)? });
                 }
@@ -131,7 +132,7 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                     Ok(SessionEvent {
                         number: row.get(0)?,
                         kind: row.get(1)?,
-                        body: json(&row.get::<_, String>(2)?),
+                        body: row.get::<_, Column<StoredValue>>(2)?.0.0,
                         at_ms: row.get(3)?,
                     })
                 })?

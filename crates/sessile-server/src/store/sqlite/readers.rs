@@ -34,18 +34,22 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) fn start(connections: Vec<Connection>, each: usize, priority: Priority) -> Self {
+    pub(super) fn start(
+        connections: Vec<Connection>,
+        each: usize,
+        priority: Priority,
+    ) -> std::io::Result<Self> {
         let queue = FairQueue::new(connections.len(), each);
         let (jobs, waiting) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
         for connection in connections {
             let waiting = Arc::clone(&waiting);
-            std::thread::spawn(move || {
+            std::thread::Builder::new().spawn(move || {
                 priority.take_on();
                 work(&connection, &waiting);
-            });
+            })?;
         }
-        Readers { jobs, queue }
+        Ok(Readers { jobs, queue })
     }
 
     /// Reads in a user's turn.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::change::LockMode;
 use crate::ids::{FencingToken, Position, turn_token};
-use crate::json_text::JsonText;
+use crate::json_text::{JsonText, StoredValue};
 use crate::model::{MessageRecord, SessionRecord, Ticket};
 use crate::query::PageSize;
 use crate::rules::LoadedSession;
@@ -74,7 +74,7 @@ pub(super) fn settings(
         .prepare_cached(
             "SELECT key, value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' ORDER BY key",
         )?
-        .query_map((user, session), |row| Ok((row.get(0)?, json(row.get_ref(1)?.as_str()?))))?
+        .query_map((user, session), |row| Ok((row.get(0)?, row.get::<_, Column<StoredValue>>(1)?.0.0)))?
         .collect()
 }
 
@@ -119,7 +119,7 @@ fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<MessageRecord>> {
     while !size.is_full()
         && let Some(row) = rows.next()?
     {
-        let body = JsonText::stored(row.get(2)?);
+        let body = row.get::<_, Column<JsonText>>(2)?.0;
         size.add(&body);
         let token = turn_token::from_number(row.get(1)?);
         messages.push(MessageRecord { number: row.get(0)?, token, body, at_ms: row.get(3)? });
@@ -138,9 +138,4 @@ pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
         expires_ms: row.get(first + 4)?,
         mode: LockMode::of(row.get(first + 5)?),
     })
-}
-
-/// Stored JSON.
-pub(super) fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
 }
