@@ -236,7 +236,13 @@ impl Preparation<'_> {
         let is_exposed = plan.home.is_some() && self.unlink_defaults(&profiles, &targets)?;
         let is_home_new = wanted.level == Level::Home && plan.home.is_none() || is_exposed;
         if is_home_new {
-            plan.home = Some(self.grow_home(&copies, &profiles, &targets)?);
+            let mut restricted = Vec::new();
+            for (tool, bindings) in bindings {
+                if restricts(self.state, tool, bindings)? {
+                    restricted.push(tool.as_str());
+                }
+            }
+            plan.home = Some(self.grow_home(&copies, &profiles, &targets, &restricted)?);
             plan.real_home.clone_from(&self.places.home);
         }
         // Digests are taken before targets are removed, to tell that removal from changes by the session.

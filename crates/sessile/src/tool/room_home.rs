@@ -27,6 +27,32 @@ impl Preparation<'_> {
             .collect()
     }
 
+    /// Default places of tools below a directory of the user's, and the copies that stand for them. A variable of the user's may
+    /// name another place, and then the default one would hold targets that are not bound.
+    fn usual_places<'p>(
+        &self,
+        dir: &Path,
+        copies: &Copies,
+        profiles: impl Iterator<Item = &'p Profile>,
+    ) -> Vec<(PathBuf, PathBuf)> {
+        let mut places = Vec::new();
+        for profile in profiles.filter(|profile| !profile.targets.is_empty()) {
+            let copied = copies.get(&profile.name).map(Vec::as_slice).unwrap_or_default();
+            for seed in &profile.seed {
+                let to = self.places.room.join(&seed.to);
+                if !copied.iter().any(|seeded| seeded.to == to) {
+                    continue;
+                }
+                let usual = seed.from.iter().filter_map(|text| self.places.fill(text)).map(PathBuf::from);
+                let below = usual.filter(|path| path.exists());
+                let below = below.filter_map(|path| Some(path.strip_prefix(dir).ok()?.to_owned()));
+                let below = below.filter(|relative| !relative.as_os_str().is_empty());
+                places.extend(below.map(|relative| (relative, to.clone())));
+            }
+        }
+        places
+    }
+
     /// If a tool needs the general directory of settings moved, all others must find theirs in it.
     pub(super) fn grow_config(&self, plan: &mut Plan, copies: &Copies) -> Result<()> {
         let at = self.places.room.join(XDG_CONFIG);
@@ -102,10 +128,16 @@ impl Preparation<'_> {
         all: &Copies,
         profiles: &[Profile],
         targets: &[GuardedTarget],
+        restricted: &[&str],
     ) -> Result<PathBuf> {
+        let usual_places = |dir: &Path| {
+            let is_restricted = |profile: &&Profile| restricted.contains(&profile.name.as_str());
+            self.usual_places(dir, all, profiles.iter().filter(is_restricted))
+        };
         let real = self.places.home.clone().ok_or(FileError::NoHome("the session's home"))?;
         let at = self.places.room.join(ROOM_HOME);
         let mut copies = self.copies_below(&real, all);
+        copies.extend(usual_places(&real));
         for profile in profiles {
             let is_protected = targets.iter().any(|target| target.tool == profile.name);
             copies.extend(self.plant_home_files(profile, is_protected)?);
@@ -124,14 +156,15 @@ impl Preparation<'_> {
         };
         // Settings that the user keeps elsewhere are found at the usual place in the room.
         for (usual, dir) in elsewhere() {
-            let below = self.copies_below(dir, all).into_iter();
+            let below = self.copies_below(dir, all).into_iter().chain(usual_places(dir));
             copies.extend(below.map(|(relative, copy)| (Path::new(usual).join(relative), copy)));
         }
         let state = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
         let shared = self.shared_in_home(&real, profiles)?;
         symlink_farm::build(&real, &at, &PrivatePaths { copies, shared, state, hidden_is_state: true })?;
         for (usual, dir) in elsewhere() {
-            let private = PrivatePaths { copies: self.copies_below(dir, all), ..PrivatePaths::default() };
+            let copies = self.copies_below(dir, all).into_iter().chain(usual_places(dir)).collect();
+            let private = PrivatePaths { copies, ..PrivatePaths::default() };
             symlink_farm::build(dir, &at.join(usual), &private)?;
         }
         for (_, usual, _) in self.places.xdg() {

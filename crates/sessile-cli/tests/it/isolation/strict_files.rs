@@ -348,3 +348,25 @@ fn terraform_data_of_a_bound_session_selects_no_other_workspace() {
         assert_eq!(told.contains("production").then_some("production"), selected, "{told}");
     }
 }
+
+/// A tool that is started without its variable looks at its default places.
+#[test]
+fn default_places_in_a_moved_home_hold_only_what_is_bound() {
+    let home = bound("[tools.rclone]\nremote = \"staging\"\n");
+    let text = "[staging]\ntype = s3\nkey = keep\n[production]\ntype = s3\nkey = gone\n";
+    for file in [".config/rclone/rclone.conf", ".rclone.conf", "elsewhere.conf"] {
+        home.write(file, text);
+    }
+    for (session, variable) in [("s1", None), ("s2", Some(home.path("elsewhere.conf")))] {
+        let call = home.call(&["run", "--session", session, "--context", "c", "--isolate", "home", "--"]);
+        let call = variable.into_iter().fold(call, |call, path| call.env("RCLONE_CONFIG", path));
+        let shown = call.args(&["sh", "-c", "cat ~/.config/rclone/rclone.conf ~/.rclone.conf"]).ok().stdout();
+        assert!(shown.contains("keep") && !shown.contains("gone"), "{session}: {shown}");
+    }
+    assert_eq!(home.read(".rclone.conf"), text, "the user's own");
+    let home = bound("[tools.rclone]\nremote = \"staging\"\nstrict = false\n");
+    home.write(".rclone.conf", text);
+    home.write(".config/rclone/rclone.conf", text);
+    let call = home.call(&["run", "--context", "c", "--isolate", "home", "--", "cat", ".rclone.conf"]);
+    assert!(call.ok().stdout().contains("gone"));
+}
