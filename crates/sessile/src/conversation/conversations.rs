@@ -465,10 +465,12 @@ mod tests {
         assert_eq!(one.waiting_task(), None);
         let next = ConversationUpdate { task_id: Some("t2".into()), ..ConversationUpdate::default() };
         let next = all.remember(&one, &next).unwrap();
-        assert_eq!((next.waiting_task(), next.task_state), (Some("t2"), None));
-        let over =
-            ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
-        assert_eq!(all.remember(&next, &over).unwrap().waiting_task(), None);
+        assert_eq!((next.waiting_task(), next.task_state), (None, None));
+        let asks = ConversationUpdate {
+            task_state: Some(TaskState::InputRequired),
+            ..ConversationUpdate::default()
+        };
+        assert_eq!(all.remember(&next, &asks).unwrap().waiting_task(), Some("t2"));
     }
 
     #[test]

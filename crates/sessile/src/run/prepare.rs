@@ -141,7 +141,7 @@ impl RunSession<'_> {
                 // These decide what is loaded and where files are found, which is nothing for a secret.
                 ["PATH", "HOME"].contains(&name)
                     || name.starts_with("LD_")
-                    || name.starts_with(&self.state().app().variable(""));
+                    || name.starts_with(&format!("{}_", self.state().app().prefix()));
             if !is_variable_name(name) || is_own {
                 return Err(wrong());
             }

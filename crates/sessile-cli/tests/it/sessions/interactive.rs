@@ -144,8 +144,8 @@ fn captured_undo_changes_no_selection() {
     let mut shell = home.shell();
     shell.run("sessile context use one");
     shell.run("sessile context use two");
-    let (id, _) =
-        shell.run("sessile history -ojson --limit 1 | tr -d '\\n' | sed 's/.*\"id\": *\\([0-9]*\\).*/\\1/'");
+    let (id, _) = shell
+        .run("sessile history -q -ojson --limit 1 | tr -d '\\n' | sed 's/.*\"id\": *\\([0-9]*\\).*/\\1/'");
     for way in ["x=$(sessile undo 2>&1)", &format!("x=$(sessile undo {} 2>&1 </dev/null)", id.trim())] {
         let (text, status) = shell.run(way);
         assert_ne!(status, 0, "{way}: {text}");
