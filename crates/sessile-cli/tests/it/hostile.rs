@@ -10,6 +10,7 @@ mod approval;
 mod backup;
 mod checkout;
 mod clock;
+mod context_rewrite;
 mod damaged_backup;
 mod edited_backup;
 mod files;

@@ -20,6 +20,10 @@ use crate::text::{quoted, shown};
 /// Time that an empty context file may be in the middle of a write.
 const SETTLING: Duration = Duration::from_millis(100);
 
+/// Time that an empty file is read again whatever its times say. File systems truncate a file before they set its times, so for
+/// a moment an emptied file looks like one that was empty for long.
+const TRUNCATING: Duration = Duration::from_millis(25);
+
 /// Owner of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +118,7 @@ impl<'a> Contexts<'a> {
                 contexts.push(Context::read(app, name, ContextLocation::File, true, document, within)?);
             }
         }
-        for path in self.user_files()? {
+        for path in self.settled_user_files()? {
             let Some(Ok(name)) = path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) else {
                 continue;
             };
@@ -126,6 +130,13 @@ impl<'a> Contexts<'a> {
                 document.map(read).transpose()
             });
             match read {
+                Ok(Some(context)) if context.is_empty() => {
+                    // What an emptied file protected is lost with its text.
+                    if context.effective_guard(self.state, self.state.store()?)? > Guard::None {
+                        return Err(ContextError::Emptied { name: context.name.to_string(), path }.into());
+                    }
+                    contexts.push(context);
+                }
                 Ok(context) => contexts.extend(context),
                 Err(error) if may_be_guarded(&path) => return Err(error),
                 Err(_) => {}
@@ -133,6 +144,18 @@ impl<'a> Contexts<'a> {
         }
         contexts.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(contexts)
+    }
+
+    /// The files of the user's contexts. An editor may move a file away before it puts the new one in its place: so a directory
+    /// that changed a moment ago is listed again.
+    fn settled_user_files(&self) -> Result<Vec<PathBuf>> {
+        let begun = Instant::now();
+        if let Some(dir) = self.user_dir() {
+            while is_recent(&dir) && begun.elapsed() < SETTLING {
+                std::thread::sleep(SETTLING / 20);
+            }
+        }
+        self.user_files()
     }
 
     /// The files of contexts, the user's and the project's.
@@ -392,7 +415,8 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
     // The common case reads the file once and asks no clock.
     if is_empty(&document) {
         let begun = Instant::now();
-        while is_empty(&document) && begun.elapsed() < SETTLING && is_recent(path) {
+        let is_settling = || begun.elapsed() < TRUNCATING || (begun.elapsed() < SETTLING && is_recent(path));
+        while is_empty(&document) && is_settling() {
             std::thread::sleep(SETTLING / 20);
             document = load(path)?;
         }
@@ -402,8 +426,9 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
 
 /// Whether a context file that cannot be read speaks of a guard.
 fn may_be_guarded(path: &Path) -> bool {
-    // A file that cannot even be read may say anything.
-    crate::files::read(path).map_or(true, |text| text.is_some_and(|text| text.contains("guard")))
+    // A file that cannot even be read may say anything, and so may one that was emptied or removed since.
+    let is_possible = |text: String| text.contains("guard") || text.trim_ascii().is_empty();
+    crate::files::read(path).map_or(true, |text| text.is_none_or(is_possible))
 }
 
 /// Whether a file changed less than the time to settle ago. A time to come is of a wrong clock, and counts.

@@ -65,7 +65,7 @@ impl Context {
 
     /// The guard that counts. An empty file has lost its guard: the one that the history knows counts, and the strictest if
     /// the context was approved once.
-    fn effective_guard(&self, state: &State, store: Option<&Store>) -> Result<Guard> {
+    pub(super) fn effective_guard(&self, state: &State, store: Option<&Store>) -> Result<Guard> {
         let Some(store) = store.filter(|_| self.guard < Guard::Approval && self.is_empty()) else {
             return Ok(self.guard);
         };

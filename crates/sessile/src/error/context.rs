@@ -36,6 +36,14 @@ pub enum ContextError {
         /// Whether a yes would replace it.
         replaceable: bool,
     },
+    /// The file is empty, and the context had a guard: its protected targets are unknown.
+    #[error("context {} has lost its guard: {} is empty", quoted(name), shown(path.display()))]
+    Emptied {
+        /// The context.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+    },
     /// Sessions have it.
     #[error("context {} is pinned by live session(s): {}", quoted(name), shown(sessions.join(", ")))]
     Pinned {
@@ -52,6 +60,7 @@ impl Diagnostic for ContextError {
             Self::NotFound { .. } => Code::ContextNotFound,
             Self::NotSelected | Self::NoPrevious => Code::NoContext,
             Self::Exists { .. } => Code::ContextExists,
+            Self::Emptied { .. } => Code::FileValue,
             Self::Pinned { .. } => Code::ContextPinned,
         }
     }
@@ -74,6 +83,10 @@ impl Diagnostic for ContextError {
                     "choose another name, or delete it first: {name} context delete {}",
                     shell_quoted(context)
                 )
+            }
+            Self::Emptied { .. } => {
+                "put its text back, or a line such as `guard = \"none\"` if nothing of it is to be protected"
+                    .to_owned()
             }
             Self::Pinned { .. } => {
                 format!("a session keeps its context: stop it first, `{name} session stop NAME`")

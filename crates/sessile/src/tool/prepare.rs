@@ -7,7 +7,7 @@
 //! binding fails.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::context::{Bindings, Context, Guard};
 use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
-use crate::tool::bind::{AppliedBinding, Binder, is_strict};
+use crate::tool::bind::{AppliedBinding, Binder, Stamp, is_strict};
 use crate::tool::catalog::Source;
 use crate::tool::drift::drift_of;
 use crate::tool::paths::{SessionPaths, require_own_room};
@@ -94,6 +94,7 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     let mut plan = Plan::load(room)?;
     let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
     let all = state.tools().list()?;
+    let sources = preparation.sources()?;
     let mut targets = preparation.protected(&all, None)?;
     // Targets of tools that were never copied are in no file of the room.
     targets.retain(|target| plan.tool(&target.tool).is_some());
@@ -104,13 +105,14 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
         profiles: &profiles,
         context: None,
         targets: &targets,
+        sources: &sources,
         locker: &locker,
     };
     let before = plan.withheld.take();
     let tools = withholding.apply(&plan, before.as_ref())?;
     // The next run binds them again, if the context may be used by then.
     plan.bound.clear();
-    plan.withheld = Some(withholding.record(&plan, tools)?);
+    plan.withheld = Some(withholding.record(&plan, tools));
     plan.save(&dir, preparation.is_durable())?;
     Ok(true)
 }
@@ -182,6 +184,7 @@ pub(super) struct Preparation<'a> {
 impl Preparation<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &IsolationScope, context: Option<&Context>) -> Result<Plan> {
         let all = self.state.tools().list()?;
+        let sources = self.sources()?;
         let targets = self.protected(&all, context)?;
         let profiles = wanted_profiles(all, wanted, context, &targets)?;
         let locker = self.state.locker()?;
@@ -191,6 +194,7 @@ impl Preparation<'_> {
             profiles: &profiles,
             context,
             targets: &targets,
+            sources: &sources,
             locker: &locker,
         };
         // Before anything is copied: a context that binds a protected target gets no room at all.
@@ -280,11 +284,18 @@ impl Preparation<'_> {
                 }
             }
         }
-        plan.withheld = Some(withholding.record(&plan, withheld)?);
+        plan.withheld = Some(withholding.record(&plan, withheld));
         plan.is_new = true;
         Plan::save_copies(&copies, self.dir, durable)?;
         plan.save(self.dir, durable)?;
         Ok(plan)
+    }
+
+    /// The files that define the user's contexts. Taken before they are read: a change meanwhile must be noticed by the next
+    /// command.
+    fn sources(&self) -> Result<Vec<(PathBuf, Option<Stamp>)>> {
+        let files = self.state.contexts().user_sources()?;
+        Ok(files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect())
     }
 
     /// The protected targets that a session of this context does not have.

@@ -228,6 +228,8 @@ pub(crate) struct Withholding<'a> {
     pub(crate) profiles: &'a [Profile],
     pub(crate) context: Option<&'a Context>,
     pub(crate) targets: &'a [GuardedTarget],
+    /// Files that define the user's contexts, as they were before the contexts were read.
+    pub(crate) sources: &'a [(PathBuf, Option<Stamp>)],
     pub(crate) locker: &'a Locker,
 }
 
@@ -351,9 +353,8 @@ impl Withholding<'_> {
     }
 
     /// The record of what was withheld, with everything that it depends on.
-    pub(crate) fn record(&self, plan: &Plan, tools: Vec<WithheldTool>) -> Result<Withheld> {
-        // A new or changed context can protect or open a target, so the context files count.
-        let mut files = self.state.contexts().user_sources()?;
+    pub(crate) fn record(&self, plan: &Plan, tools: Vec<WithheldTool>) -> Withheld {
+        let mut files = Vec::new();
         let mut copies = Vec::new();
         for target in self.targets {
             let Some(profile) = self.profiles.iter().find(|profile| profile.name == target.tool) else {
@@ -392,7 +393,9 @@ impl Withholding<'_> {
         files.extend(copies);
         files.sort();
         files.dedup();
-        let stamps = files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
-        Ok(Withheld { tools, stamps })
+        // A new or changed context can protect or open a target, so the context files count.
+        let sources = self.sources.iter().cloned();
+        let stamps = sources.chain(files.into_iter().map(|path| (path.clone(), Stamp::of(&path)))).collect();
+        Withheld { tools, stamps }
     }
 }

@@ -9,7 +9,7 @@ mod levels;
 mod oversize;
 mod pins;
 mod pins_files;
-mod protected;
+pub(crate) mod protected;
 mod protected_approval;
 mod protected_files;
 mod race;

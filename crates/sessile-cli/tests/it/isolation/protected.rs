@@ -5,7 +5,7 @@ use testkit::{Call, Home};
 use crate::{home, room};
 
 /// Contexts with a cluster and a user each; the first one is current.
-pub(super) fn clusters(names: &[&str]) -> String {
+pub(crate) fn clusters(names: &[&str]) -> String {
     let mut text = format!("apiVersion: v1\nkind: Config\ncurrent-context: {}\n", names[0]);
     let list = |kind: &str, line: &dyn Fn(&str) -> String| {
         format!("{kind}:\n{}", names.iter().map(|name| line(name)).collect::<String>())
@@ -37,7 +37,7 @@ pub(super) fn run(home: &Home, flags: &[&str], command: &[&str]) -> Call {
     home.call(&["run"]).args(flags).args(&["--"]).args(command).with_tools()
 }
 
-pub(super) fn approve(home: &Home, name: &str) {
+pub(crate) fn approve(home: &Home, name: &str) {
     let (text, status) = home.shell().run(&format!("sessile context approve {name} --for 30m --yes"));
     assert_eq!(status, 0, "{text}");
 }
