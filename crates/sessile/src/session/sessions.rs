@@ -282,6 +282,8 @@ impl Sessions {
     pub fn gc(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let now = Moment::now(&self.world);
         let mut ended = Vec::new();
+        // A session that cannot be ended must not keep the others from it.
+        let mut failed = Ok(());
         // Who wants all looked at does not go by the time at which they are due.
         let all = limit == usize::MAX;
         for row in self.store.sessions_to_check(if all { i64::MAX } else { now.wall_ms }, limit)? {
@@ -295,7 +297,12 @@ impl Sessions {
                 // Something that cannot be ended keeps the room busy, and `end` below then returns false.
                 let _ = super::stop::end_others(&session);
             }
-            if is_over && self.end(&user, &session, "expired")? {
+            let is_ended = is_over
+                && self.end(&user, &session, "expired").unwrap_or_else(|error| {
+                    failed = std::mem::replace(&mut failed, Ok(())).and(Err(error));
+                    false
+                });
+            if is_ended {
                 ended.push(session.id);
             } else if !all {
                 // At least a second: an expired session that is still in use would otherwise be looked at by
@@ -304,7 +311,7 @@ impl Sessions {
                 self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
             }
         }
-        Ok(ended)
+        failed.map(|()| ended)
     }
 
     /// Removes what killed processes left behind: rooms that belong to no live session, and files of tickets that
@@ -315,6 +322,8 @@ impl Sessions {
         let Ok(rooms) = std::fs::read_dir(&dir) else { return Ok(swept) };
         check_private_path(&dir)?;
         let live = self.store.live_ids()?;
+        // A room that cannot be removed must not keep the others from it.
+        let mut failed = Ok(());
         for name in rooms.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
             // Anything else in the directory was not made by this program.
             let Some(id) = name.parse::<SessionId>().ok().filter(|id| !live.contains(id.as_str())) else {
@@ -328,14 +337,16 @@ impl Sessions {
             // It may have been started since; whoever starts one holds the lock until its row is there.
             match room.try_alone() {
                 Ok(Some(_alone)) if !self.store.session_lives(id.as_str())? => {
-                    room.remove(&self.world)?;
-                    swept += 1;
+                    match room.remove(&self.world) {
+                        Ok(()) => swept += 1,
+                        Err(error) => failed = failed.and(Err(error)),
+                    }
                 }
                 Ok(_) => {}
                 Err(_) => room.remove_remains(&self.world),
             }
         }
-        Ok(swept)
+        failed.map(|()| swept)
     }
 
     /// A young file may belong to a ticket that is just being drawn.

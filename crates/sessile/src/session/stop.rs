@@ -19,6 +19,10 @@ impl Sessions {
     pub fn stop(&mut self, session: &Session, reason: &str) -> Result<Vec<i32>> {
         let user = self.user.clone();
         if session.ended.is_some() {
+            // A room that is still there holds what could not be brought out of it.
+            if let Ok(Some(_alone)) = session.room().try_alone() {
+                session.room().remove(&self.world)?;
+            }
             return Ok(Vec::new());
         }
         let mut told: Vec<i32> = Vec::new();

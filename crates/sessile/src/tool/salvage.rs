@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, FileError, Result, SessionError};
 use crate::tool::paths::UserPaths;
 use crate::tool::plan::Plan;
-use crate::tool::seed::remove;
+use crate::tool::seed::{make_dir, remove};
 use crate::tool::workdir_state;
 use crate::world::World;
 
@@ -78,6 +78,10 @@ fn is_hidden(path: &Path) -> bool {
 #[expect(clippy::disallowed_methods, reason = "work is moved as it is, whatever it is")]
 fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
     let Some(name) = path.file_name() else { return Ok(()) };
+    // A home may have no settings directory yet.
+    if into.symlink_metadata().is_err() {
+        make_dir(into)?;
+    }
     let mut target = into.join(name);
     if target.symlink_metadata().is_ok() {
         let mut other = name.to_owned();

@@ -171,6 +171,54 @@ mod what_stays {
     }
 
     #[test]
+    fn new_settings_reach_a_home_without_a_settings_directory() {
+        let script = "mkdir \"$XDG_CONFIG_HOME\"/unknown && echo m > \"$XDG_CONFIG_HOME\"/unknown/f";
+        for level in ["env", "home"] {
+            let home = home();
+            assert!(!home.path(".config").exists());
+            sh(&home, &["--session", "s1", "--isolate", level], script).ok();
+            home.call(&["session", "stop", "s1"]).ok();
+            if level == "env" {
+                assert_eq!(home.read(".config/unknown/f"), "m\n");
+                let mode = std::os::unix::fs::PermissionsExt::mode(
+                    &home.path(".config").metadata().unwrap().permissions(),
+                );
+                assert_eq!(mode & 0o777, 0o700);
+            }
+            home.call(&["session", "gc"]).ok();
+        }
+    }
+
+    #[test]
+    fn room_that_stays_does_not_keep_others_from_being_removed() {
+        let home = home();
+        let rooms: Vec<_> = ["s1", "s2", "s3"]
+            .map(|name| {
+                sh(&home, &["--session", name, "--isolate", "home"], "mkdir ~/taken; echo mine > ~/taken/f")
+                    .ok();
+                crate::room(&home, name)
+            })
+            .into();
+        // Both names are taken: neither room may be removed, and the third one has to be.
+        home.write("taken/f", "real");
+        for room in &rooms[..2] {
+            home.write(format!("taken.{}/f", room.file_name().unwrap().to_str().unwrap()), "real too");
+        }
+        // The second call too: the work is still in the room.
+        for name in ["s1", "s2", "s1"] {
+            assert_eq!(home.call(&["session", "stop", name, "-ojson"]).run().code(), "FILE_EXISTS");
+        }
+        // As a killed `session stop` leaves it: ended, with a room.
+        home.call(&["session", "stop", "s3"]).ok();
+        std::fs::create_dir_all(&rooms[2]).unwrap();
+        std::fs::set_permissions(&rooms[2], std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        std::fs::write(rooms[2].join("lock"), "").unwrap();
+        let done = home.call(&["session", "gc", "-ojson"]).run();
+        assert_eq!(done.code(), "FILE_EXISTS", "{}", done.told());
+        assert!(rooms[0].exists() && rooms[1].exists() && !rooms[2].exists(), "{}", done.told());
+    }
+
+    #[test]
     fn no_secret_is_written_into_a_room() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", "[env]\nDB_PASSWORD = \"canary-1\"\n");
