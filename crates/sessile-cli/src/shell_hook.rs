@@ -16,8 +16,8 @@ use crate::cli::Cx;
 /// Says that a selection does not reach commands typed in this shell, and how to change that.
 pub(crate) fn note_unaffected(cx: &Cx) {
     cx.out.note(
-        "commands typed in this shell are not affected: run them with `sessile run -- COMMAND`, or load the hook \
-         (`sessile hook --help`)",
+        "commands typed in this shell are not affected: run them with `sessile run -- COMMAND`, or load the hook: \
+         sessile hook install",
     );
 }
 

@@ -10,6 +10,7 @@ use crate::config::validate;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result, StoreError, VaultError};
 use crate::files::{TEMPORARY, network_file_system};
+use crate::hook::{START_UP_FILES, assigned, is_comment};
 use crate::runtime::RuntimeProblem;
 use crate::secrets::is_secret;
 use crate::session::Session;
@@ -347,19 +348,6 @@ fn tools(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Files that shells read when they start, below the home, and the shell whose hook belongs at their end.
-const START_UP_FILES: &[(&str, &str)] = &[
-    (".profile", "bash"),
-    (".bash_profile", "bash"),
-    (".bash_login", "bash"),
-    (".bashrc", "bash"),
-    (".zshenv", "zsh"),
-    (".zprofile", "zsh"),
-    (".zshrc", "zsh"),
-    (".zlogin", "zsh"),
-    (".config/fish/config.fish", "fish"),
-];
-
 /// Whether the vault opens, and has what the contexts give out.
 fn vault(state: &State) -> Result<Vec<Finding>> {
     if state.settings().is_err() {
@@ -467,26 +455,6 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
         }
     }
     Ok(findings)
-}
-
-fn is_comment(line: &str) -> bool {
-    line.trim_start().starts_with('#')
-}
-
-/// The variable that a line of a shell's file sets.
-fn assigned(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let (line, is_fish) = match line.split_once(' ') {
-        Some(("export" | "typeset" | "declare", rest)) => (rest.trim_start(), false),
-        Some(("set", rest)) => (rest.trim_start(), true),
-        _ => (line, false),
-    };
-    if is_fish {
-        // Options such as `-gx` come before the name.
-        return line.split_ascii_whitespace().find(|word| !word.starts_with('-'));
-    }
-    let line = line.strip_prefix("-x").or_else(|| line.strip_prefix("-gx")).map_or(line, str::trim_start);
-    line.split_once('=').map(|(name, _)| name)
 }
 
 /// A clock behind the newest thing it wrote has been set back.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::call::ConfigSource;
 use crate::context::{Guard, GuardState, anonymous};
 use crate::error::Result;
+use crate::hook::ShellStatus;
 use crate::session::CurrentSession;
 use crate::session::Lifecycle;
 use crate::settings::{Origin, trust};
@@ -51,6 +52,9 @@ pub struct Status {
     pub drift: Vec<Drift>,
     /// More about it.
     pub session_details: Option<SessionStatus>,
+    /// The shell that an interactive call was typed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellStatus>,
     /// The project of the working directory.
     pub project: Option<ProjectStatus>,
     /// The file that stands for all settings, contexts and state, if one was given.
@@ -190,6 +194,7 @@ impl Status {
                 _ => Vec::new(),
             },
             session_details: state.session()?.map(|current| SessionStatus::of(state, current)),
+            shell: ShellStatus::of(state),
             project: project(state)?,
             config: match state.source() {
                 ConfigSource::File(file) => Some(file.clone()),
@@ -236,6 +241,9 @@ impl Status {
             _ => "none".to_owned(),
         };
         lines.push(("session", session));
+        if let Some(shell) = &self.shell {
+            lines.push(("shell", shell.line()));
+        }
         lines.extend(self.drift.iter().map(|drift| ("drift", drift.to_string())));
         let login = match &self.credential {
             None => "no credential selected",
@@ -360,6 +368,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
     }
     if let Ok(state_dir) = dirs.state() {
         add(&state_dir.join("rooms"), "the sessions' rooms");
+        add(&state_dir.join("shells"), "the shells that have loaded the hook");
         add(&state_dir.join("tickets"), "the queues of locks and turns");
         add(&state_dir.join("intents"), "changes that are being made");
         add(&state_dir.join(crate::context::request::FILE), "requests for an approval");

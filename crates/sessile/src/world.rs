@@ -167,6 +167,11 @@ impl World {
         passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute())
     }
 
+    /// The login shell that the password database says.
+    pub fn account_shell(&self) -> Option<PathBuf> {
+        passwd_entry().map(|user| user.shell).filter(|shell| shell.is_absolute())
+    }
+
     /// The terminal that controls this process, if one does: also where no standard stream leads to it.
     pub fn terminal(&self) -> Option<&Terminal> {
         self.terminal.get_or_init(|| Terminal::of_process(self.streams)).as_ref()

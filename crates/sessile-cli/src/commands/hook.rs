@@ -1,14 +1,18 @@
 //! `sessile hook`: what a shell's start-up file loads.
 
+use clap::Subcommand;
 use serde_json::json;
-use sessile::hook::follow;
+use sessile::error::UsageError;
+use sessile::hook::{HookLine, follow};
 use sessile::run::shell::Shell;
+use sessile::text::shown;
 
 use crate::cli::Cx;
 use crate::commands::prompt::PromptLabel;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::shell_hook::{hook, step_script};
+use crate::terminal_prompt;
 
 /// Print the script that keeps a shell in step with its selection
 ///
@@ -21,11 +25,16 @@ use crate::shell_hook::{hook, step_script};
     "eval \"$(sessile hook bash)\"      at the end of ~/.bashrc"
     "eval \"$(sessile hook zsh)\"       at the end of ~/.zshrc"
     "sessile hook fish | source       at the end of ~/.config/fish/config.fish"
+    "sessile hook install             add that line for you"
 ))]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
-    /// The shell
-    #[arg(value_enum)]
-    shell: Shell,
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Print the script for this shell
+    #[arg(value_enum, required = true)]
+    shell: Option<Shell>,
 
     /// Print what is to be done before this prompt; the script calls it
     #[arg(long, hide = true, requires = "shell_pid")]
@@ -40,16 +49,44 @@ pub struct Args {
     subshell: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add the line that loads the hook to the shell's start-up file
+    ///
+    /// It shows the line and the file, and asks first. A file that loads the hook already is left alone. Shells that start
+    /// afterwards are hooked.
+    #[command(after_help = examples!("sessile hook install" "sessile hook install zsh --yes"))]
+    Install {
+        /// Change the start-up file of this shell; default: $SHELL, else the login shell of the account
+        #[arg(value_enum)]
+        shell: Option<Shell>,
+    },
+    /// Remove the line that loads the hook from the shell's start-up file
+    #[command(after_help = examples!("sessile hook remove" "sessile hook remove fish --yes"))]
+    Remove {
+        /// Change the start-up file of this shell; default: $SHELL, else the login shell of the account
+        #[arg(value_enum)]
+        shell: Option<Shell>,
+    },
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    if let (true, Some(pid)) = (args.tick, args.shell_pid) {
-        return cx.out.print(&tick(args, pid, cx));
+    match &args.command {
+        Some(Command::Install { shell }) => return install(cx, *shell, true),
+        Some(Command::Remove { shell }) => return install(cx, *shell, false),
+        None => {}
     }
-    let script = hook(args.shell);
+    // The parser requires it.
+    let Some(shell) = args.shell else { return Ok(()) };
+    if let (true, Some(pid)) = (args.tick, args.shell_pid) {
+        return cx.out.print(&tick(args, shell, pid, cx));
+    }
+    let script = hook(shell);
     cx.out.result(&json!({ "script": script }), || script.clone())
 }
 
 /// The script of the step before a prompt. Every failure is a note, because the person must be able to go on typing.
-fn tick(args: &Args, pid: i32, cx: &Cx) -> String {
+fn tick(args: &Args, shell: Shell, pid: i32, cx: &Cx) -> String {
     // The variables of this call may name a session that is over; the step says what there is to say.
     cx.state.take_warnings();
     match follow(&cx.state, pid, args.subshell) {
@@ -57,7 +94,7 @@ fn tick(args: &Args, pid: i32, cx: &Cx) -> String {
             cx.out.warnings(&step.notes);
             let label = step.session.as_ref().and_then(|session| PromptLabel::of_session(session).text());
             let mark = label.map_or_else(String::new, |text| format!("({text}) "));
-            step_script(args.shell, &step, &mark)
+            step_script(shell, &step, &mark)
         }
         Err(error) => {
             cx.state.take_warnings();
@@ -65,4 +102,35 @@ fn tick(args: &Args, pid: i32, cx: &Cx) -> String {
             String::new()
         }
     }
+}
+
+/// Adds the line that loads the hook, or removes it.
+fn install(cx: &Cx, shell: Option<Shell>, is_added: bool) -> Outcome {
+    let what = if is_added { "installing the hook" } else { "removing the hook" };
+    cx.state.refuse_in_session(what, "do it outside the session")?;
+    let world = cx.state.world();
+    let usual = || {
+        let program = world.variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
+        let account = || world.account_shell().map(|shell| shell.to_string_lossy().into_owned());
+        Shell::of_program(&program.or_else(account)?)
+    };
+    let shell = shell.or_else(usual).ok_or_else(|| UsageError::ScopeRequired {
+        what: format!("{what}: the shell is not bash, zsh or fish"),
+        flags: "name the shell: bash, zsh or fish",
+    })?;
+    let line = HookLine::of(&cx.state, shell)?;
+    let path = shown(line.path.display());
+    let is_changed = line.found_at.is_some() != is_added;
+    if is_changed {
+        let change = if is_added { "add" } else { "remove" };
+        terminal_prompt::confirm(&cx.state, &format!("{change} the line `{}` in {path}", line.line))?;
+        if is_added { line.install(&cx.state)? } else { line.remove(&cx.state)? }
+    }
+    let result = json!({ "path": line.path.to_string_lossy(), "line": line.line, "changed": is_changed });
+    cx.changed(result, || match (is_added, line.found_at) {
+        (true, Some(at)) => format!("{path}:{at} loads the hook already\n"),
+        (true, None) => format!("added `{}` to {path}; start a new shell\n", line.line),
+        (false, Some(_)) => format!("removed `{}` from {path}\n", line.line),
+        (false, None) => format!("{path} does not load the hook\n"),
+    })
 }

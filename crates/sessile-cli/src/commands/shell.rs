@@ -30,7 +30,7 @@ use crate::watcher::{self, LifeLimit};
     "sessile shell --shell /usr/bin/zsh"
 ))]
 pub struct Args {
-    /// The shell; else $SHELL
+    /// Open this shell; default: $SHELL, else the login shell of the account
     #[arg(long, value_name = "PROGRAM")]
     shell: Option<String>,
 
@@ -71,7 +71,8 @@ fn with_picked_context(args: &Args, cx: &Cx) -> Outcome {
 
 fn open(args: &Args, cx: &Cx) -> Outcome {
     let usual = cx.state.world().variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
-    let program = args.shell.clone().or(usual).unwrap_or_else(|| "/bin/sh".to_owned());
+    let account = || cx.state.world().account_shell().map(|shell| shell.to_string_lossy().into_owned());
+    let program = args.shell.clone().or(usual).or_else(account).unwrap_or_else(|| "/bin/sh".to_owned());
     let words = [OsString::from(&program)];
     let request =
         RunRequest { operation: "shell", words: &words, session: &args.session, isolation: &args.isolation };

@@ -282,6 +282,10 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("hook", &[]).ignoring_selection()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
+    CommandEntry::write("hook install", "the start-up file of the shell", writing![ConfirmationRequired, Declined, InSession, ScopeRequired]).ignoring_selection()
+        .idempotent(),
+    CommandEntry::write("hook remove", "the start-up file of the shell", writing![ConfirmationRequired, Declined, InSession, ScopeRequired]).ignoring_selection()
+        .idempotent(),
     CommandEntry::write("import", IMPORTED, writing![ConfirmationRequired, Declined, InSession, GuardApproval, ContextExists])
         .ignoring_selection(),
     CommandEntry::write("import apply", IMPORTED, writing![InSession, GuardApproval, ContextExists])

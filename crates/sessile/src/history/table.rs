@@ -73,6 +73,8 @@ pub const COMMANDS: &[RecordedCommand] = &[
     no("conversation clear", "what was said is gone; export a conversation to keep it"),
     no("conversation rename", "name it back"),
     not_recorded("env", "it prepares a session's room as the first command in it would"),
+    not_recorded("hook install", "hook remove takes the line out again"),
+    not_recorded("hook remove", "hook install adds the line again"),
     yes("import", "one operation for each context: its file is gone again, or has its old text"),
     yes("import apply", "one operation for each context, as with import"),
     no("lock acquire", "others may have acted on it; release the lock"),

@@ -16,6 +16,8 @@ mod person;
 mod record;
 mod selection;
 mod sessions;
+mod shell_status;
+mod startup_file;
 mod watch;
 
 pub use follow::{HookStep, follow};
@@ -24,6 +26,9 @@ pub use record::{EnteredBy, EnteredSession, HookedShell};
 pub use selection::outside;
 pub(crate) use sessions::is_blocked;
 pub use sessions::{is_of_hook, prompt_label};
+pub use shell_status::{OverriddenVariable, ShellStatus};
+pub use startup_file::HookLine;
+pub(crate) use startup_file::{START_UP_FILES, assigned, is_comment};
 pub use watch::Watch;
 
 /// Variable that says how the hook entered the session, without the application's prefix.

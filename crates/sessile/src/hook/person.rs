@@ -38,7 +38,7 @@ impl State {
     /// Whether this call leaves the session of its variable aside: it was typed at a hooked prompt, and the session is a
     /// blocked one, or the call names a context of its own and the session is only the hook's.
     pub(crate) fn leaves_hook_session(&self) -> bool {
-        if self.session_origin().layer != Layer::Environment {
+        if self.call().session_origin().layer != Layer::Environment {
             return false;
         }
         let is_aside = match self.entered_by() {

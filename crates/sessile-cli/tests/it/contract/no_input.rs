@@ -64,6 +64,8 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("history", &[], 0),
     ("history show", &["99"], 5),
     ("hook", &["bash"], 0),
+    ("hook install", &["bash"], 2),
+    ("hook remove", &["bash"], 0),
     ("import", &[], 0),
     ("import apply", &["in.toml"], 0),
     ("import scan", &[], 0),

@@ -93,6 +93,8 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("history", &["history"]),
     ("history show", &["history", "show", "1"]),
     ("hook", &["hook", "bash"]),
+    ("hook install", &["hook", "install", "bash", "--yes"]),
+    ("hook remove", &["hook", "remove", "zsh", "--yes"]),
     ("import", &["import", "--yes"]),
     ("import apply", &["import", "apply", "bundle.toml"]),
     ("import scan", &["import", "scan"]),

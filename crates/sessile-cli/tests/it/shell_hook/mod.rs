@@ -1,6 +1,8 @@
 //! The shell hook: shells that follow the selections of their terminal and directory.
 
+mod direnv;
 mod follow;
+mod install;
 mod nested;
 mod protected;
 mod rails;
