@@ -3,8 +3,8 @@
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind, TaskState};
 
 use super::get::remember;
-use super::{lines, meant};
-use crate::agent_session::{AgentArgs, agent_error};
+use super::{TaskArgs, lines, meant};
+use crate::agent_session::agent_error;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -14,17 +14,13 @@ use crate::view::TaskView;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile task cancel" "sessile task cancel 3f2a --url http://localhost:8000"))]
 pub struct Args {
-    /// The task; else that of the session's last conversation
-    #[arg(value_name = "TASK")]
-    task: Option<String>,
-
     #[command(flatten)]
-    reach: AgentArgs,
+    target: TaskArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
-    let connection = args.reach.connection(&cx.state, &named)?;
+    let (named, id) = meant(cx, args.target.task.as_deref(), args.target.reach.url.as_deref())?;
+    let connection = args.target.reach.connection(&cx.state, &named)?;
     let agent = connection.agent(cx)?;
     let task = agent.cancel(&id).or_else(|error| match error.rpc_error_kind() {
         // A task that is canceled already is what was asked for.

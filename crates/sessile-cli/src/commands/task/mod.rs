@@ -12,6 +12,7 @@ use sessile::error::UsageError;
 use sessile::text::{shown, shown_lines};
 use sessile_wire::a2a::AgentTask;
 
+use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -35,6 +36,17 @@ pub enum Command {
     Watch(Lazy<watch::Args>),
     /// Say who is told when a task changes
     Notification(LazyGroup<notification::Command>),
+}
+
+/// A task, and how its agent is reached.
+#[derive(Debug, clap::Args)]
+struct TaskArgs {
+    /// The task; else that of the session's last conversation
+    #[arg(value_name = "TASK")]
+    task: Option<String>,
+
+    #[command(flatten)]
+    reach: AgentArgs,
 }
 
 impl Command {

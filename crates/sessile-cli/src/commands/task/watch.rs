@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::meant;
-use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
+use super::{TaskArgs, meant};
+use crate::agent_session::{ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
 use crate::commands::message::{Exchange, ReplyCollector};
 use crate::error::Outcome;
@@ -15,16 +15,12 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile task watch" "sessile task watch 3f2a --url http://localhost:8000 --output jsonl"))]
 pub struct Args {
-    /// The task; else that of the session's last conversation
-    #[arg(value_name = "TASK")]
-    task: Option<String>,
-
     #[command(flatten)]
-    reach: AgentArgs,
+    target: TaskArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
+    let (named, id) = meant(cx, args.target.task.as_deref(), args.target.reach.url.as_deref())?;
     let session = match cx.state.session()? {
         Some(_) => Some(cx.state.require_session("following a task in it")?),
         None => None,
@@ -32,8 +28,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let wanted = ConversationSelector { task_id: Some(id.clone()), ..ConversationSelector::default() };
     let mut log = ConversationLog::open(&cx.state, session, &named.url, &wanted)?;
     log.forget_unless_known();
-    let deadline = args.reach.timeout().map(|timeout| Instant::now() + timeout);
-    let connection = args.reach.connection(&cx.state, &named)?;
+    let deadline = args.target.reach.timeout().map(|timeout| Instant::now() + timeout);
+    let connection = args.target.reach.connection(&cx.state, &named)?;
     let agent = connection.agent(cx)?;
     let mut collector = ReplyCollector::new(cx, &named.url, None).streaming();
     Exchange { agent: &agent, log: &mut log, collector: &mut collector, deadline }
