@@ -97,7 +97,7 @@ fn call(
     let ready = output(&state).and_then(|out| named(&state).map(|()| out));
     let out = match ready.and_then(|out| state.clear_stale_selection().map(|()| out)) {
         Ok(out) => out,
-        // Commands that mend the settings must run with broken ones.
+        // Commands that repair the settings must run with broken ones.
         Err(_) if entry.mode.tolerates_broken_settings => early.clone(),
         Err(error) => return finish(early, Err(import::with_hint(&state, own(error)))),
     };

@@ -78,7 +78,7 @@ impl EditorFile {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
-            // Only a mistake in the text can be mended by editing again.
+            // Editing again fixes only mistakes in the text.
             if error.location().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
                 if terminal_prompt::confirm(state, "edit it again").is_err() {

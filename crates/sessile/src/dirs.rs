@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::beside::CallLock;
+use crate::config_state::CallLock;
 use crate::error::{Error, FileError, Result, UsageError};
 use crate::files::{MARK, check_marked_state, check_state_dir, create_dir, network_file_system};
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};

@@ -128,7 +128,7 @@ impl<'a> ConversationLog<'a> {
         };
         if let Some(conversation) = &self.conversation {
             self.context_id = self.context_id.take().or_else(|| conversation.context_id.clone());
-            // A named context or task is meant as it is, without the task of the conversation.
+            // Ids given by flags are sent unchanged, without the task of the conversation.
             if wanted.task_id.is_none() && wanted.context_id.is_none() {
                 self.task_id = conversation.waiting_task().map(str::to_owned);
             }
@@ -165,8 +165,8 @@ impl<'a> ConversationLog<'a> {
         Ok(())
     }
 
-    /// Key of the delivery lock: the conversation, or what stands for one that is not started; `None` if nobody else can
-    /// send in it.
+    /// Key of the delivery lock: the id of the conversation; before it has one, its name, its id at the agent, or the agent.
+    /// `None` for a new conversation without a name, which no other process can find.
     fn delivery_key(&self) -> Option<String> {
         let ConversationSelector { new, name, context_id, task_id } = &self.wanted;
         let known = self.conversation.as_ref().map(|one| one.id.clone());

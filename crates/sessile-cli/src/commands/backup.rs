@@ -79,7 +79,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
         let hint = format!("restore a service's store: {} serve restore {backup}", cx.state.app().name());
         return Err(service_store::is_service_store(&path, hint));
     }
-    // Checked before the question: nobody confirms what cannot be restored.
+    // Checked before the question is asked.
     let backup = StateBackup::read(&cx.state, &path)?;
     terminal_prompt::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
     let kept = backup.restore(&cx.state)?;

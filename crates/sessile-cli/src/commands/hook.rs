@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 /// The script of the step before a prompt. Every failure is a note, because the person must be able to go on typing.
 fn tick(args: &Args, shell: Shell, pid: i32, cx: &Cx) -> String {
-    // The variables of this call may name a session that is over; the step says what there is to say.
+    // The variables of this call may name a session that has ended; the step reports that.
     cx.state.take_warnings();
     match follow(&cx.state, pid, args.subshell) {
         Ok(step) => {

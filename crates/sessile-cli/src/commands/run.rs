@@ -143,7 +143,7 @@ fn execute_in(
 ) -> Outcome {
     let limit = LifeLimit::of(run, &args.session)?;
     let is_marked = args.kill_stragglers || args.timeout.is_some() || limit.is_near();
-    // Otherwise this process becomes the command, and nobody has to forward signals and status.
+    // Otherwise this process becomes the command: signals and status need no forwarding.
     let stays = run.is_ephemeral() || lock.is_some() || is_marked;
     // It starts while the room is prepared.
     let watcher = if stays { None } else { limit.start_watcher() };

@@ -15,7 +15,7 @@ use sessile::{World, exit};
 
 use crate::cli::Cli;
 
-/// Variable in which the completion scripts pass the number of the word. It is theirs, and for nobody to set.
+/// Variable in which the completion scripts pass the index of the word. Users do not set it.
 const INDEX_VARIABLE: &str = "_CLAP_COMPLETE_INDEX";
 
 /// The variable by which a shell's script asks for completions.
@@ -41,8 +41,7 @@ pub(crate) fn answer(world: &World, args: &[OsString]) -> Option<u8> {
     match complete.try_complete(args.to_vec(), world.cwd()) {
         Ok(true) => Some(exit::DONE),
         Ok(false) => None,
-        // The shell is no longer listening, or asks in a way of its own; a line in the middle of what a person
-        // types would help nobody.
+        // A message would appear in the middle of the line that the user types.
         Err(_) => Some(exit::FAILED),
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn credentials(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 fn credential_names() -> Vec<(String, Option<String>)> {
     let Some(state) = state() else { return Vec::new() };
-    // A keychain or a helper may take its time, and a person waits.
+    // A keychain or a helper may be slow, and the user waits for the completion.
     let is_quick =
         |vault: &Vault<'_>| vault.status().is_ok_and(|status| status.backend == Some(Backend::File));
     let all = state.vault().ok().filter(is_quick).and_then(|vault| vault.list().ok()).unwrap_or_default();

@@ -63,7 +63,7 @@ impl HttpClient {
         patience: Timeouts,
     ) -> Result<HttpResponse, HttpError> {
         let address = sending.address;
-        // A timeout beyond the clock's range is no timeout.
+        // A timeout beyond the clock's range never expires.
         let until = patience.total.and_then(|total| Instant::now().checked_add(total));
         let mut request = Request::builder().method(&sending.method).uri(address.uri());
         for (name, value) in sending.headers {
@@ -126,7 +126,7 @@ impl HttpResponse {
                 return Err(HttpError::TimedOut { url: self.address.to_string() });
             }
             match self.body.read(buffer) {
-                // A signal such as a terminal's resize is no failure.
+                // A signal, such as that of a resized terminal, interrupts the call and is not an error.
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Ok(read) => {
                     if let Some(observer) = &self.observer {

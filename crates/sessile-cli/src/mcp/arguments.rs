@@ -151,7 +151,7 @@ pub(super) fn invocation(
     let limit = limit(tool, given, base, &mut parts.flags)?;
     let (flags, words): (Vec<&str>, Vec<&str>) = tool.always.iter().partition(|one| one.starts_with("--"));
     let mut args: Vec<String> = tool.command.split(' ').map(str::to_owned).collect();
-    // Nobody sits at the process of a call.
+    // The process of a call has no terminal.
     args.extend(["--output=json", "--no-input"].iter().chain(&flags).map(|one| (*one).to_owned()));
     args.extend(parts.flags);
     if !words.is_empty() || !parts.words.is_empty() {

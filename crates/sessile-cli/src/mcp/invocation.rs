@@ -151,7 +151,7 @@ impl Invocation {
             .stderr(Stdio::piped())
             // What is typed at the server's terminal is not for it, and it can be ended with all that it started.
             .process_group(0)
-            // The process must not go on when nobody waits for it any more.
+            // The process must not outlive the call that waits for it.
             .kill_on_drop(true);
         if let Some(variable) = &self.without {
             command.env_remove(variable);

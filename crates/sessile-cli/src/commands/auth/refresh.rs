@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let result = match vault.require(name, CredentialConsumer::Command).map(|found| found.about.kind) {
             Ok(CredentialKind::Command { cache_seconds: Some(_), .. }) => vault.ask_again(name),
             Ok(CredentialKind::OAuth2(_)) => vault.renew(name, &renewer),
-            // With --all only those that can be renewed are meant; one that was named is an error.
+            // `--all` skips credentials that cannot be renewed; a named one is an error.
             Ok(_) if args.chosen.all => continue,
             Ok(_) => vault.renew(name, &renewer),
             Err(error) => Err(error),

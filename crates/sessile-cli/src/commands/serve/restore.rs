@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
         // A backup that others can write could bring users and tokens of theirs.
         sessile::files::check_trusted_database(&file)?;
     }
-    // Read and checked before the question: nobody confirms what cannot be restored.
+    // Read and checked before the question is asked.
     let backup = ServiceBackup::read(&file).map_err(backup_failed)?;
     let (to, from) = (shown(store.display()), shown(file.display()));
     terminal_prompt::confirm(&cx.state, &format!("replace store {to} by {from}"))?;

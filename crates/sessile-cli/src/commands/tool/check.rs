@@ -198,7 +198,7 @@ fn prove(
             }
         }
     }
-    // The rooms themselves are where the tools are meant to write.
+    // Tools write into the rooms.
     let own = [".local/state/sessile", ".config/sessile", ".cache/sessile"].map(|dir| place.home().join(dir));
     let probe_bare = || place.run(&fill(&race.probe, "0")).map(|text| text.trim().to_owned());
     // Before the snapshot: a tool may write a cache when it is first asked.

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(_) if found.is_approved => return Err(ServiceError::LoginNotFound(args.code.clone()).into()),
         Some(user) => {
             let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
-            // Before the question: nobody confirms a user that does not exist.
+            // Checked before the question is asked.
             let user = with_store(cx, &args.store, async |db| login::check_user(db, user).await)?;
             LoginDecision::Approve { user, scopes, expires_ms }
         }

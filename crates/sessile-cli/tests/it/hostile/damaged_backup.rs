@@ -3,21 +3,8 @@
 use testkit::Home;
 
 use super::backup::sql;
+use super::edited_backup::{STORE, backed_up};
 use super::{clean, kept};
-use crate::{home, start};
-
-const STORE: &str = ".local/state/sessile/state.db";
-
-/// A home with a session `web` that has the value `k`, a fencing token, and a backup `copy`.
-fn backed_up() -> Home {
-    let home = home();
-    start(&home, &["--name", "web"]);
-    home.call(&["session", "state", "set", "k", "1", "--session", "web"]).ok();
-    home.call(&["context", "create", "a"]).ok();
-    home.call(&["backup", "copy"]).ok();
-    home
-}
-
 /// The backup is refused as damaged, the message names the backup, and nothing is replaced or left behind.
 #[track_caller]
 fn restore_is_refused(home: &Home, what: &str) {

@@ -6,10 +6,10 @@ use super::backup::sql;
 use super::{clean, kept};
 use crate::{home, live, start};
 
-const STORE: &str = ".local/state/sessile/state.db";
+pub(super) const STORE: &str = ".local/state/sessile/state.db";
 
 /// A home with a session `web` that has the value `k`, one operation to undo, and a backup `copy`.
-fn backed_up() -> Home {
+pub(super) fn backed_up() -> Home {
     let home = home();
     start(&home, &["--name", "web"]);
     home.call(&["session", "state", "set", "k", "1", "--session", "web"]).ok();

@@ -176,11 +176,16 @@ pub(super) fn reached(text: &str) -> Vec<&'static str> {
 fn home_of(tool: &Tool, selected: &str) -> Home {
     let home = home();
     (tool.write)(&home, selected);
+    write_contexts(&home, tool.name, tool.binding);
+    home
+}
+
+/// Writes the contexts of a tool's targets: `staging` without a guard, `production` with approval.
+pub(super) fn write_contexts(home: &Home, tool: &str, binding: impl Fn(&str) -> String) {
     for (name, guard) in [("staging", ""), ("production", "guard = \"approval\"\n")] {
-        let text = format!("{guard}[tools.{}]\n{}\n", tool.name, (tool.binding)(name));
+        let text = format!("{guard}[tools.{tool}]\n{}\n", binding(name));
         home.write(format!(".config/sessile/contexts/{name}.toml"), text);
     }
-    home
 }
 
 /// How a context is selected.

@@ -6,7 +6,7 @@
 use testkit::Home;
 
 use crate::home;
-use crate::isolation::reach::{LEVELS, NAMES, SELECTING, Selected, Way, reached};
+use crate::isolation::reach::{LEVELS, NAMES, SELECTING, Selected, Way, reached, write_contexts};
 
 /// What a tool's files say of its targets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -315,10 +315,7 @@ const TOOLS: &[FileTool] = &[
 fn home_of(tool: &FileTool, selected: &str) -> Home {
     let home = home();
     (tool.write)(&home, selected);
-    for (name, guard) in [("staging", ""), ("production", "guard = \"approval\"\n")] {
-        let text = format!("{guard}[tools.{}]\n{}\n", tool.name, (tool.binding)(name));
-        home.write(format!(".config/sessile/contexts/{name}.toml"), text);
-    }
+    write_contexts(&home, tool.name, tool.binding);
     home
 }
 

@@ -399,16 +399,22 @@ fn restore_is_refused(store: &Store<'_>, home: &Home, what: &str) {
     assert!(beside(home, "replaced").is_empty(), "{what}: {:?}", beside(home, "replaced"));
 }
 
-#[test]
-fn damaged_backup_is_refused_and_leaves_nothing() {
-    let home = home();
-    let store = Store::file(&home);
+/// Puts one message of the user `ann` into the store; her token, and the session.
+fn with_message(store: &Store) -> (String, String) {
     let token = store.user("ann");
-    let service = Service::start(&store);
+    let service = Service::start(store);
     let client = service.client(&token);
     let session = client.session();
     append(&client, &session, "kept");
     stop(service);
+    (token, session)
+}
+
+#[test]
+fn damaged_backup_is_refused_and_leaves_nothing() {
+    let home = home();
+    let store = Store::file(&home);
+    with_message(&store);
     backup(&store, "whole").exit(0);
     let whole = std::fs::read(home.path("whole")).unwrap();
     for cut in [1, 10, 4000] {
@@ -437,12 +443,7 @@ fn damaged_backup_is_refused_and_leaves_nothing() {
 fn damaged_message_is_an_error_and_not_null() {
     let home = home();
     let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let client = service.client(&token);
-    let session = client.session();
-    append(&client, &session, "kept");
-    stop(service);
+    let (token, session) = with_message(&store);
     sql(&home.path("service.db"), "UPDATE message SET body = 'x'");
     let service = Service::start(&store);
     let (status, answer) = service.client(&token).send("GET", &format!("{session}/messages"), None);

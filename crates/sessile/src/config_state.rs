@@ -47,8 +47,8 @@ impl CallLock {
         Ok(path.symlink_metadata().is_ok_and(is_held) && self.held.set(file).is_ok())
     }
 
-    /// Takes the lock for this call alone. Returns `false` if another call has it: then this one has it no more.
-    #[expect(clippy::disallowed_methods, reason = "another holder keeps the directory; nobody waits for it")]
+    /// Takes the lock for this call alone. Returns `false` if another call has it, and gives up the shared lock.
+    #[expect(clippy::disallowed_methods, reason = "the directory stays if another call holds the lock")]
     fn try_alone(&self) -> bool {
         // The last of several calls that end at once must find the others' locks gone.
         self.held.get().is_some_and(|file| file.unlock().is_ok() && file.try_lock().is_ok())
