@@ -1,7 +1,7 @@
 //! Backend of a command: the stores of this machine, or a session service.
 //!
-//! It is resolved once per command. Both sides have the same operations and return the same views, so a command prints one view
-//! wherever its data is.
+//! The backend is resolved once per command. Both sides have the same operations and return the same views, so a
+//! command prints one view for either.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

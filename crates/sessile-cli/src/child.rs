@@ -1,26 +1,39 @@
-//! Running a command as a child: its streams, signals and status are its own.
+//! Running a command as a child: its streams, signals and status are its own. Its output can be copied to the session's room
+//! on the way ([`Child::with_log`]).
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::process::Command;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgrp, getpid, kill_process, waitid,
-    waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgrp, getpid, kill_process,
+    kill_process_group, waitid, waitpid,
 };
-use rustix::termios::tcgetpgrp;
+use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use sessile::World;
 use sessile::error::RunError;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use sessile::session::OutputLog;
+use signal_hook::consts::{
+    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH,
+};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Origin;
 
+use self::relay::{OutputRelay, TerminalLink};
+use self::streams::{CommandStreams, OutputStream};
 use crate::error::{CommandError, Failure, Outcome};
+
+pub(crate) mod monitor;
+mod relay;
+mod streams;
 
 /// Grace period between SIGTERM and SIGKILL after a timeout.
 const GRACE: Duration = Duration::from_secs(5);
@@ -42,11 +55,52 @@ const SMALL: usize = 1 << 17;
 /// A command to be run.
 pub(crate) struct Child {
     command: Command,
+    supervision: Supervision,
+}
+
+/// Task of this process for a command, beside waiting for its end.
+enum Supervision {
+    /// Nothing: the command has the streams of this process.
+    Plain,
+    /// Passes the output on and copies it.
+    Logged(Arc<OutputLog>),
+    /// Leads the session of the command's terminal.
+    Monitor { terminal: Arc<OwnedFd> },
+}
+
+impl Supervision {
+    /// Gives a command its streams, where they are not those of this process.
+    fn set_streams(&self, command: &mut Command, streams: Option<&CommandStreams>) -> std::io::Result<()> {
+        if let Supervision::Monitor { terminal } = self {
+            // The monitor's own standard output is a pipe to its parent.
+            command.stdout(terminal.try_clone()?).process_group(0);
+        }
+        streams.map_or(Ok(()), |streams| streams.apply(command))
+    }
+}
+
+/// A command that was started.
+struct StartedChild {
+    keeper: Keeper,
+    signals: SignalsInfo<WithOrigin>,
+    program: String,
+    outputs: Option<(Vec<OutputStream>, TerminalLink)>,
+    /// Report of a monitor.
+    report: Option<ChildStdout>,
+}
+
+/// Process that is waited for, and what its stops and signals concern.
+#[derive(Clone)]
+struct Keeper {
+    pid: Pid,
+    terminals: Option<Arc<TerminalLink>>,
+    /// Terminal of the command, if this process is its monitor.
+    monitored: Option<Arc<OwnedFd>>,
 }
 
 impl From<Command> for Child {
     fn from(command: Command) -> Self {
-        Child { command }
+        Child { command, supervision: Supervision::Plain }
     }
 }
 
@@ -58,7 +112,13 @@ impl Child {
         let mut command = Command::new(&program);
         // Set and not inherited: `spawn_as_script` finds them in the command, as those of a session.
         command.args(arguments).env_clear().envs(world.variables());
-        Child { command }
+        Child { command, supervision: Supervision::Plain }
+    }
+
+    /// Copies the output on its way.
+    pub(crate) fn with_log(mut self, log: &Arc<OutputLog>) -> Self {
+        self.supervision = Supervision::Logged(Arc::clone(log));
+        self
     }
 
     pub(crate) fn env(mut self, name: &str, value: String) -> Self {
@@ -81,7 +141,11 @@ impl Child {
 
     /// Starts a script without an interpreter line by `/bin/sh`, as `execvp` does. The variables are those of the command,
     /// all of which are set explicitly.
-    fn spawn_as_script(&self, error: std::io::Error) -> std::io::Result<std::process::Child> {
+    fn spawn_as_script(
+        &self,
+        error: std::io::Error,
+        streams: Option<&CommandStreams>,
+    ) -> std::io::Result<std::process::Child> {
         const NO_FORMAT: i32 = 8;
         // ENOEXEC: `execvp` falls back to the shell, the `posix_spawn` of `Command::spawn` does not.
         if error.raw_os_error() != Some(NO_FORMAT) {
@@ -93,12 +157,21 @@ impl Child {
         let is_path = program.as_encoded_bytes().contains(&b'/');
         let script = found.find(|path| !is_path && path.is_file()).unwrap_or_else(|| program.into());
         let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        Command::new("/bin/sh").arg(script).args(self.command.get_args()).env_clear().envs(variables).spawn()
+        let mut shell = Command::new("/bin/sh");
+        shell.arg(script).args(self.command.get_args()).env_clear().envs(variables);
+        self.supervision.set_streams(&mut shell, streams)?;
+        shell.spawn()
     }
 
     fn not_started(&self, source: std::io::Error) -> Failure {
-        let program = self.command.get_program().to_string_lossy().into_owned();
-        RunError::NotStarted { program, source }.into()
+        match self.supervision {
+            Supervision::Monitor { .. } => monitor::report(&source),
+            _ => RunError::NotStarted { program: self.program(), source }.into(),
+        }
+    }
+
+    fn program(&self) -> String {
+        self.command.get_program().to_string_lossy().into_owned()
     }
 
     /// Runs the command to its end or its timeout. A status other than 0 is passed on.
@@ -106,8 +179,8 @@ impl Child {
         self.run_watched(timeout, None::<fn(&dyn Fn(), &mpsc::Receiver<()>) -> Option<()>>).0
     }
 
-    /// The same, while something is watched in a thread of its own, until the command has ended: `watch` gets what tells
-    /// the command to end, and what tells it that the command has. What it found comes with the outcome.
+    /// Runs the command beside a thread. `watch` gets a handle that ends the command and a receiver that reports its
+    /// end; its result comes with the outcome.
     pub(crate) fn run_watched<T: Send>(
         mut self,
         timeout: Option<Duration>,
@@ -116,46 +189,102 @@ impl Child {
         // The child's variables are in this process's memory until the spawn.
         forbid_core_dumps();
         let started = self.start();
-        // Its variables may be secrets, and are of no use any more.
+        let log = match &self.supervision {
+            Supervision::Logged(log) => Some(Arc::clone(log)),
+            _ => None,
+        };
+        // Its variables may be secrets, and are of no use any more. Its ends of the streams are closed with it.
         drop(self);
-        match started {
-            Ok((pid, signals)) => attend(pid, signals, timeout, watch),
-            Err(failure) => (Err(failure), None),
+        let StartedChild { mut keeper, signals, program, outputs, report } = match started {
+            Ok(started) => started,
+            Err(failure) => return (Err(failure), None),
+        };
+        let relay =
+            match outputs.zip(log).map(|((streams, link), log)| OutputRelay::start(streams, link, &log)) {
+                None => None,
+                Some(Ok(relay)) => Some(relay),
+                Some(Err(source)) => {
+                    let _ = kill_process(keeper.pid, Signal::KILL);
+                    let _ = wait(&keeper);
+                    let refused = CommandError::ThreadRefused { purpose: "to copy the output", source };
+                    return (Err(Failure::from(refused).into_own()), None);
+                }
+            };
+        keeper.terminals = relay.as_ref().map(|relay| Arc::clone(&relay.terminals));
+        let (ended, found) = attend(&keeper, signals, timeout, watch);
+        if let Some(relay) = relay {
+            relay.finish();
+        }
+        let mut text = String::new();
+        let told = report.and_then(|mut report| report.read_to_string(&mut text).ok());
+        match text.parse() {
+            Ok(number) if told.is_some() => {
+                let source = std::io::Error::from_raw_os_error(number);
+                (Err(RunError::NotStarted { program, source }.into()), found)
+            }
+            _ => (ended, found),
         }
     }
 
-    fn start(&mut self) -> Result<(Pid, SignalsInfo<WithOrigin>), Failure> {
+    fn start(&mut self) -> Result<StartedChild, Failure> {
         // A terminal sends its signals to both; this process must only outlive them. What a process sends to this one
         // is meant for the child and passed on. What is ignored here, under nohup for example, the child ignores too.
         let ignored = ignored_signals();
+        let is_logged = matches!(self.supervision, Supervision::Logged(_));
+        let of_terminals: &[i32] = if is_logged { &[SIGWINCH, SIGCONT] } else { &[] };
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-        let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let wanted = wanted.iter().chain(of_terminals).filter(|signal| ignored & (1 << (*signal - 1)) == 0);
         let signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+        let streams = if is_logged { Some(CommandStreams::open()?) } else { None };
+        let link = streams.as_ref().map(TerminalLink::of).transpose()?;
+        let is_monitored = streams.as_ref().is_some_and(|streams| streams.has_terminal);
         // No thread is started before: with the first one the C library takes over signals that the child would inherit.
-        let spawned = self.command.spawn().or_else(|error| self.spawn_as_script(error));
-        match spawned {
-            Ok(child) => Ok((Pid::from_child(&child), signals)),
-            Err(error) => Err(self.not_started(error)),
-        }
+        let spawned = if is_monitored {
+            let mut monitor = monitor::monitor_of(&self.command)?;
+            self.supervision.set_streams(&mut monitor, streams.as_ref())?;
+            monitor.stdout(Stdio::piped()).spawn()
+        } else {
+            self.supervision.set_streams(&mut self.command, streams.as_ref())?;
+            self.command.spawn()
+        };
+        let spawned = spawned.or_else(|error| self.spawn_as_script(error, streams.as_ref()));
+        let mut child = spawned.map_err(|error| self.not_started(error))?;
+        let pid = Pid::from_child(&child);
+        let monitored = match &self.supervision {
+            Supervision::Monitor { terminal } => {
+                let _ = tcsetpgrp(terminal, pid);
+                Some(Arc::clone(terminal))
+            }
+            _ => None,
+        };
+        let outputs = streams.map(|streams| streams.outputs).zip(link);
+        Ok(StartedChild {
+            keeper: Keeper { pid, terminals: None, monitored },
+            signals,
+            program: self.program(),
+            outputs,
+            report: child.stdout.take(),
+        })
     }
 }
 
 /// Stays with a command to its end, or to the end of its time. Where the system refuses threads (`ulimit -u`, memory), the
 /// command is not left alone: this one looks after signals and time itself.
 fn attend<T: Send>(
-    pid: Pid,
+    keeper: &Keeper,
     signals: SignalsInfo<WithOrigin>,
     timeout: Option<Duration>,
     watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
 ) -> (Outcome, Option<T>) {
+    let pid = keeper.pid;
     // Kept here to close the iterator: the forwarder holds the lock for as long as it iterates.
     let handle = signals.handle();
     let signals = Arc::new(Mutex::new(signals));
-    let theirs = Arc::clone(&signals);
+    let (theirs, their_keeper) = (Arc::clone(&signals), keeper.clone());
     // Small stacks: the threads start even under a tight memory limit.
     let forwarder = Builder::new().stack_size(SMALL).spawn(move || {
         let mut signals = theirs.lock().unwrap_or_else(PoisonError::into_inner);
-        signals.forever().for_each(|origin| pass_on(pid, &origin));
+        signals.forever().for_each(|origin| pass_on(&their_keeper, &origin));
     });
     let (ended, is_ended) = mpsc::channel::<()>();
     let timer = timeout
@@ -170,12 +299,12 @@ fn attend<T: Send>(
         });
         let waited = match (&forwarder, &timer) {
             // Blocks without polling, as long as the threads do the rest.
-            (Ok(_), None | Some(Ok(_))) => wait(pid).map(|status| (status, false)),
+            (Ok(_), None | Some(Ok(_))) => wait(keeper).map(|status| (status, false)),
             (forwarder, timer) => {
                 let unwatched = || signals.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut signals = forwarder.is_err().then(unwatched);
                 let timeout = timeout.filter(|_| matches!(timer, Some(Err(_))));
-                wait_without_threads(pid, signals.as_deref_mut(), timeout)
+                wait_without_threads(keeper, signals.as_deref_mut(), timeout)
             }
         };
         // Tells the watcher that the command has ended; it is joined by the scope.
@@ -201,30 +330,49 @@ fn attend<T: Send>(
 }
 
 /// Passes a signal on to the command, unless the terminal has sent it to both.
-fn pass_on(pid: Pid, origin: &Origin) {
+fn pass_on(keeper: &Keeper, origin: &Origin) {
+    if let Some(terminals) = &keeper.terminals {
+        match origin.signal {
+            SIGWINCH => {
+                terminals.resize();
+                if terminals.has_own() || !terminals.has_output() {
+                    return;
+                }
+                // Below, the command gets the signal again: the first time its output may have had the old size.
+            }
+            SIGCONT => {
+                terminals.take();
+                if !terminals.has_own() {
+                    return;
+                }
+            }
+            _ => {}
+        }
+    }
     // The kernel sends Ctrl-C and Ctrl-\ to the whole foreground group; a second one would end a command that handles
     // the first.
     let from_terminal = origin.process.is_none() && [SIGINT, SIGQUIT].contains(&origin.signal);
     if let (Some(signal), false) = (Signal::from_named_raw(origin.signal), from_terminal) {
-        let _ = kill_process(pid, signal);
+        let _ = kill_process(keeper.pid, signal);
     }
 }
 
 /// Polls a child without threads: forwards signals and enforces the timeout.
 /// Returns the status, and whether the timeout expired.
 fn wait_without_threads(
-    pid: Pid,
+    keeper: &Keeper,
     mut signals: Option<&mut SignalsInfo<WithOrigin>>,
     timeout: Option<Duration>,
 ) -> std::io::Result<(WaitStatus, bool)> {
     const PAUSE: Duration = Duration::from_millis(10);
+    let pid = keeper.pid;
     let begun = Instant::now();
     let mut is_late = false;
     loop {
         if let Some(signals) = &mut signals {
-            signals.pending().for_each(|origin| pass_on(pid, &origin));
+            signals.pending().for_each(|origin| pass_on(keeper, &origin));
         }
-        if let Some(status) = status_at_end(pid)? {
+        if let Some(status) = status_at_end(keeper)? {
             return Ok((status, is_late));
         }
         match timeout {
@@ -267,32 +415,47 @@ fn tell_to_end(pid: Pid) {
     let _ = kill_process(pid, Signal::CONT);
 }
 
-/// Waits for the end of a child. If it stops, and a shell waits for this process on a terminal, then this process stops
-/// too: the shell would not notice otherwise, and nobody could type.
-fn wait(pid: Pid) -> std::io::Result<WaitStatus> {
+/// Waits for the end of a child. If the child stops, and a shell waits for this process on a terminal, this process
+/// stops too; otherwise the shell would not notice, and the terminal would hang.
+fn wait(keeper: &Keeper) -> std::io::Result<WaitStatus> {
     /// Ctrl-Z stops both at once, and `fg` wakes this one a moment before the child.
     const SETTLED: Duration = Duration::from_millis(20);
     // NOWAIT leaves the status for `status_at_end`, after the pause below.
     let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
     loop {
-        let seen = retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
+        let seen = retry_on_intr(|| waitid(WaitId::Pid(keeper.pid), look))?;
         if seen.is_some_and(|seen| seen.stopped()) {
             std::thread::sleep(SETTLED);
         }
-        if let Some(status) = status_at_end(pid)? {
+        if let Some(status) = status_at_end(keeper)? {
             return Ok(status);
         }
     }
 }
 
 /// The status of a child that has ended. If it has stopped, this process stops with it.
-fn status_at_end(pid: Pid) -> std::io::Result<Option<WaitStatus>> {
+fn status_at_end(keeper: &Keeper) -> std::io::Result<Option<WaitStatus>> {
+    let Keeper { pid, terminals, monitored } = keeper;
+    let pid = *pid;
     let now = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG))?;
     match now {
         Some((_, status)) if !status.stopped() => return Ok(Some(status)),
+        Some((_, status)) if let Some(terminal) = monitored => {
+            // A command that used the terminal just before it had it was stopped for that alone.
+            let was_early = [SIGTTIN, SIGTTOU].map(Some).contains(&status.stopping_signal())
+                && tcgetpgrp(terminal).is_ok_and(|group| group == pid);
+            if !was_early {
+                // The parent notices it, and continues both.
+                let _ = kill_process(getpid(), Signal::STOP);
+            }
+            let _ = kill_process_group(pid, Signal::CONT);
+        }
         Some(_) if is_in_foreground() => {
+            let terminals = terminals.as_ref();
+            let _ = terminals.map(|terminals| terminals.leave());
             // SIGSTOP and not SIGTSTP, which may be ignored here. It returns after `fg`.
             let _ = kill_process(getpid(), Signal::STOP);
+            let _ = terminals.map(|terminals| terminals.take());
             let _ = kill_process(pid, Signal::CONT);
         }
         _ => {}
@@ -306,7 +469,7 @@ fn is_in_foreground() -> bool {
     terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Ends a process when its time is up, unless it has ended before. Returns whether it was.
+/// Ends a process after a timeout, unless it has ended before. Returns whether it was ended.
 fn end_after(timeout: Duration, pid: Pid, ended: &mpsc::Receiver<()>) -> bool {
     let waits = |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
     if !waits(timeout) {

@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 use sessile::StateArgs;
 
 use crate::commands::{
-    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook,
-    import, lock, man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status,
-    task, tool, trust, undo, user,
+    agent, auth, backup, chat, completions, config, context, conversation, demo, doctor, env, help, history,
+    hook, import, lock, man, manifest, mcp, message, probe, prompt, run, serve, session, setup, shell, skill,
+    status, task, tool, trust, tui, undo, user,
 };
 pub use crate::cx::Cx;
 use crate::error::Outcome;
@@ -14,7 +14,7 @@ use crate::help::examples_and_precedence;
 use crate::lazy_command::{Lazy, LazyGroup};
 use crate::logging::LogArgs;
 
-/// State that stays put: contexts and settings that parallel agents cannot switch under each other.
+/// Isolate the state of command-line tools per session and context
 #[derive(Debug, Parser)]
 #[command(
     name = "sessile",
@@ -24,13 +24,13 @@ use crate::logging::LogArgs;
     after_help = examples_and_precedence!(
         "sessile demo                                see the problem, and the cure"
         "sessile run --context staging -- claude     an agent with state of its own"
-        "sessile context create staging              make a context"
+        "sessile context create staging              create a context"
         "sessile context use staging                 select it, in this terminal only"
-        "sessile status --output json                where am I, and why"
+        "sessile status --output json                show the current context, and why"
     )
 )]
 pub struct Cli {
-    /// What every command takes.
+    /// Global flags.
     #[command(flatten)]
     pub state: StateArgs,
 
@@ -47,72 +47,81 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Commands")]
 pub enum Command {
-    /// Run a command with state of its own: its kube context, cloud profile, account are the session's
+    /// Run a command with isolated tool state
+    #[command(visible_alias = "exec")]
     Run(Lazy<run::Args>),
     /// Open a shell in a session
     Shell(Lazy<shell::Args>),
-    /// Print the variables of a session, for a shell to set
+    /// Print the variables of a session
     Env(Lazy<env::Args>),
-    /// Print the script that keeps a shell in its terminal's session
+    /// Keep a shell in the selected session and context
     Hook(Lazy<hook::Args>),
     /// Print the session and the context for a prompt
     Prompt(Lazy<prompt::Args>),
-    /// Make, select, guard and move contexts: named targets such as "staging"
+    /// Create, select and guard contexts
     Context(LazyGroup<context::Command>),
-    /// Create contexts for what your tools already have
+    /// Create contexts from the targets of your tools
     Import(Lazy<import::Args>),
     /// Read and change settings, each with its origin
     Config(LazyGroup<config::Command>),
-    /// Start, list and stop sessions: owned stretches of work, each pinned to one context
+    /// Start, list and stop sessions
     Session(LazyGroup<session::Command>),
-    /// Keep credentials in the vault, and use them without showing them
+    /// Manage credentials in the vault
     Auth(LazyGroup<auth::Command>),
-    /// Name agents, and look at their cards
+    /// Name agents and show their cards
     Agent(LazyGroup<agent::Command>),
-    /// Talk to agents that speak A2A
+    /// Send messages to A2A agents
     Message(LazyGroup<message::Command>),
-    /// Look at, follow and call off what agents work on
+    /// Chat with an agent
+    Chat(Box<Lazy<chat::Args>>),
+    /// Show, watch and cancel tasks of agents
     Task(LazyGroup<task::Command>),
-    /// Look at, name and forget conversations with agents
+    /// Show, rename and delete conversations with agents
     Conversation(LazyGroup<conversation::Command>),
-    /// Test a service for mix-ups: many users at once, and whether one sees what another said
+    /// Test a service for leaks between users under load
     Probe(Lazy<probe::Args>),
-    /// Serve all of this as tools to an MCP client
+    /// Serve Sessile to MCP clients
     Mcp(Lazy<mcp::Args>),
     /// Print instructions for coding agents
     Skill(Lazy<skill::Args>),
-    /// Exclude other agents: hold a lock while a command runs, or for a time
+    /// Set up a coding agent: MCP server, skill, sessions
+    Setup(Lazy<setup::Args>),
+    /// Acquire and release named locks
     Lock(LazyGroup<lock::Command>),
-    /// Serve sessions, messages, turns, values and locks to many users over HTTP
+    /// Serve sessions, values and locks to many users
     Serve(Lazy<serve::Args>),
-    /// Add users of the session service, and give them tokens
+    /// Manage users and tokens of the session service
     User(LazyGroup<user::Command>),
-    /// Show what was changed, when and by whom
+    /// Show the history of state changes
     History(Lazy<history::Args>),
     /// Undo an operation
     Undo(Lazy<undo::Args>),
-    /// Copy the state database, or restore a copy
+    /// Back up the state database, or restore a backup
     Backup(Lazy<backup::Args>),
-    /// Let a project's files take effect
+    /// Trust a project's settings, contexts and tools
     Trust(Lazy<trust::Args>),
-    /// Show the current context, account and session, and where each comes from
+    /// Show the current context, account and session
     Status(Lazy<status::Args>),
-    /// Look for what is wrong, and say how to mend it
+    /// Show sessions, contexts, locks and history on one screen
+    Tui(Lazy<tui::Args>),
+    /// Check the installation and its state for problems
     Doctor(Lazy<doctor::Args>),
-    /// See what is known about other command-line tools, and prove it on this machine
+    /// Show tool profiles, and check that tools are isolated
     Tool(LazyGroup<tool::Command>),
-    /// Show what parallel agents do to shared state, without Sessile and with it
+    /// See parallel agents with and without Sessile
     Demo(Lazy<demo::Args>),
-    /// Describe every command, flag, effect and error code, for programs
+    /// Describe all commands and error codes for programs
     Manifest(Lazy<manifest::Args>),
-    /// Print the script that completes commands and names in your shell
+    /// Print a shell's completion script
     Completions(Lazy<completions::Args>),
     /// Print the manual page, or write all of them to a directory
     Man(Lazy<man::Args>),
+    /// Show help on a command, or on the global options
+    Help(Lazy<help::Args>),
 }
 
 impl Command {
-    /// The function that adds the commands of a group to a tree.
+    /// Function that adds the commands of a group to a tree.
     pub(crate) fn group(name: &str) -> Option<fn(clap::Command) -> clap::Command> {
         match name {
             "context" => Some(context::Command::augment_subcommands),
@@ -163,6 +172,11 @@ impl Command {
         }
     }
 
+    /// Whether the command names its session itself, for `--verbose`, since it may start one.
+    pub(crate) fn describes_itself(&self) -> bool {
+        matches!(self, Command::Run(_) | Command::Shell(_))
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Run(Lazy(args)) => run::run(args, cx),
@@ -179,9 +193,11 @@ impl Command {
             Command::Agent(LazyGroup(command)) => command.run(cx),
             Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Message(LazyGroup(command)) => command.run(cx),
+            Command::Chat(args) => chat::run(&args.0, cx),
             Command::Probe(Lazy(args)) => probe::run(args, cx),
             Command::Mcp(Lazy(args)) => mcp::run(args, cx),
             Command::Skill(Lazy(args)) => skill::run(args, cx),
+            Command::Setup(Lazy(args)) => setup::run(args, cx),
             Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::Serve(Lazy(args)) => serve::run(args, cx),
@@ -191,11 +207,13 @@ impl Command {
             Command::Backup(Lazy(args)) => backup::run(args, cx),
             Command::Trust(Lazy(args)) => trust::run(args, cx),
             Command::Status(Lazy(args)) => status::run(args, cx),
+            Command::Tui(Lazy(args)) => tui::run(args, cx),
             Command::Doctor(Lazy(args)) => doctor::run(args, cx),
             Command::Demo(Lazy(args)) => demo::run(args, cx),
             Command::Manifest(Lazy(args)) => manifest::run(args, cx),
             Command::Completions(Lazy(args)) => completions::run(args, cx),
             Command::Man(Lazy(args)) => man::run(args, cx),
+            Command::Help(Lazy(args)) => help::run(args, &cx.out, cx.out.is_verbose()),
         }
     }
 }

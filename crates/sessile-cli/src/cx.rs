@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sessile::State;
-use sessile::call::Mode;
+use sessile::call::{Mode, SessionMode};
 use sessile::hook::outside;
 use sessile::session::Session;
 
@@ -62,8 +62,59 @@ impl Cx {
         }
     }
 
+    /// Names the context and the session of the call with their origins, for `--verbose`.
+    pub(crate) fn describe_call(&self) {
+        self.describe_call_with(|| match self.state.call().mode().session {
+            SessionMode::Remote => {
+                let named = self.state.args().session.as_deref().unwrap_or("none named");
+                format!("session of the server ({})", sessile::text::shown(named))
+            }
+            _ => "no session".to_owned(),
+        });
+    }
+
+    /// The same with other words where the call has no session.
+    pub(crate) fn describe_call_with(&self, without_session: impl FnOnce() -> String) {
+        if !self.out.is_verbose() {
+            return;
+        }
+        let context = match self.state.selected() {
+            Ok(selected) => {
+                let name = selected.map(|selected| selected.name.as_str());
+                ChangePlace::context_words(name, selected.map(|selected| &selected.origin))
+            }
+            Err(_) => return,
+        };
+        let session = match self.state.session() {
+            Ok(Some(current)) => format!("session {} ({})", current.session.label(), current.origin),
+            Ok(None) => without_session(),
+            Err(_) => return,
+        };
+        self.out.detail(&format!("{context}, {session}"));
+    }
+
     /// Prints a change with the place it was made in.
     pub(crate) fn changed_at(
+        &self,
+        place: &ChangePlace,
+        change: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Outcome {
+        let mut names_context = false;
+        self.reply(place, change, || {
+            let text = text();
+            names_context = place.context.as_deref().is_some_and(|name| text.contains(name));
+            text
+        })?;
+        // Whoever passes a context, or works in a session, knows it.
+        if !self.out.is_verbose() && self.out.is_text() && !names_context {
+            place.selected_words().into_iter().for_each(|words| self.out.note(&words));
+        }
+        Ok(())
+    }
+
+    /// Prints a change; its place only with `--verbose`.
+    pub(crate) fn reply(
         &self,
         place: &ChangePlace,
         change: &impl Serialize,
@@ -76,9 +127,7 @@ impl Cx {
             context_origin: place.context_origin.as_ref(),
         };
         self.out.result(&view, text)?;
-        if self.out.is_text() {
-            self.out.note(&format!("in {}", place.words));
-        }
+        self.out.detail(&format!("in {}", place.words));
         if place.is_local {
             // What has expired goes with the next change; if that fails, the one after it tries again.
             let _ = self.state.tidy();

@@ -15,30 +15,38 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::CommandFactory;
+use clap::error::ErrorKind;
 use sessile::call::{SessionMode, StateCall};
 use sessile::files::{LinePosition, LockWait};
 use sessile::settings::{Layer, Origin, Value};
 use sessile::{Error, State, StateArgs, World};
 
+use crate::build_info;
+use crate::child::monitor;
 use crate::cli::{Cli, Command};
-use crate::commands::{binding_args, import, run};
+use crate::commands::{self, binding_args, import, run};
 use crate::cx::Cx;
 use crate::effects::{CommandEffect, CommandEntry};
 use crate::error::{Failure, Outcome};
+use crate::help;
 use crate::lazy_command::Lazy;
-use crate::output::Output;
-use crate::parse::{ParsedLine, early_output, parse, without_values};
+use crate::output::{Output, OutputBuffers};
+use crate::parse::{AfterUse, ParsedLine, early_output, parse, without_values};
 use crate::remote;
 use crate::settings::app;
+use crate::suggestion;
 use crate::watcher;
 
 /// The program.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // Before everything else: the watcher is this program under another name, and takes other arguments.
+    // Before everything else: a watcher and a monitor are this program under another name, and take other arguments.
     if args.first().is_some_and(|program| program == watcher::PROGRAM) {
         return ExitCode::from(watcher::main(args.into_iter().skip(1)));
+    }
+    if args.first().is_some_and(|program| program == monitor::PROGRAM) {
+        let ended = monitor::main(args.into_iter().skip(1));
+        return ExitCode::from(ended.map_or_else(|failure| exit_status(&failure), |()| 0));
     }
     let world = World::from_process();
     if world.variable(crate::completion::VARIABLE).is_some()
@@ -46,23 +54,41 @@ pub fn main() -> ExitCode {
     {
         return ExitCode::from(status);
     }
-    ExitCode::from(run(&world, &args))
+    ExitCode::from(run(&world, &args, None))
+}
+
+/// Makes a call in this process that prints into buffers. Only for commands that read: a command that writes may change its
+/// process, and one that runs another becomes it.
+pub(crate) fn run_in_process(world: &World, args: &[OsString], buffers: Arc<OutputBuffers>) {
+    // The buffers have the failure; the status is that of a process.
+    let _status = run(world, args, Some(buffers));
 }
 
 /// One call: parses the arguments, runs the command, prints, and returns the exit status.
-fn run(world: &World, args: &[OsString]) -> u8 {
+fn run(world: &World, args: &[OsString], buffers: Option<Arc<OutputBuffers>>) -> u8 {
+    let after_use = if buffers.is_some() { AfterUse::Drop } else { AfterUse::Leak };
     // Until the settings are read, only flags and variables can say how to print.
-    let early = early_output(world, args);
-    let outcome = match parse(args) {
+    let early = early_output(world, args).into_buffers(buffers);
+    let outcome = match parse(args, after_use) {
+        Err(error) if error.kind() == ErrorKind::DisplayVersion && build_info::is_asked(args) => {
+            build_info::print(&early)
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => early.print(&help::asked_page(args, &early)),
         // A mistyped flag may have been followed by a secret.
-        Err(error) => Err(Failure::Arguments(Box::new(without_values(error, args)))),
+        Err(error) => Err(suggestion::failure(without_values(error, args), args)),
+        // Help reads no settings, and so works with broken ones.
+        Ok(ParsedLine { cli: Cli { state, command: Some(Command::Help(Lazy(help))), .. }, .. }) => {
+            commands::help::run(&help, &early, state.verbose > 0)
+        }
         Ok(ParsedLine { cli: Cli { state, log, command: Some(command) }, entry: Some(entry) }) => {
-            match log.start(world, state.verbose) {
+            // In a process that makes several calls the log is that of the process.
+            let log = if early.buffers().is_some() { Ok(()) } else { log.start(world, state.verbose) };
+            match log {
                 Ok(()) => return call(world, &early, state, &command, entry),
                 Err(error) => Err(error.into()),
             }
         }
-        Ok(_) => print_help(&early),
+        Ok(ParsedLine { cli, .. }) => early.print(&help::start_page(&early, cli.state.verbose > 0)),
     };
     finish(&early, outcome)
 }
@@ -94,15 +120,19 @@ fn call(
         true => Ok(()),
         false => state.contexts().require_named(),
     };
+    let output = |state| output(state).map(|out| out.into_buffers(early.buffers().cloned()));
     let ready = output(&state).and_then(|out| named(&state).map(|()| out));
-    let out = match ready.and_then(|out| state.clear_stale_selection().map(|()| out)) {
+    let out = match ready {
         Ok(out) => out,
         // Commands that repair the settings must run with broken ones.
         Err(_) if entry.mode.tolerates_broken_settings => early.clone(),
         Err(error) => return finish(early, Err(import::with_hint(&state, own(error)))),
     };
-    // Nothing in the state needs to be taken down in order.
+    // Nothing in the state needs to be taken down in order before the process ends.
     let cx = ManuallyDrop::new(Cx { state, out });
+    if !command.describes_itself() {
+        cx.describe_call();
+    }
     let outcome = command.run(&cx);
     if let Err(failure) = &outcome
         && let Some(error) = failure.library_error()
@@ -114,10 +144,15 @@ fn call(
     if entry.effect != CommandEffect::Read
         && let Err(error) = cx.state.remove_vacant_state()
     {
-        cx.out.detail(&format!("the state beside the configuration file stays: {error}"));
+        cx.out.detail(&format!("cannot remove the state directory beside the configuration file: {error}"));
     }
+    cx.state.save_answers();
     cx.out.warnings(&cx.state.take_warnings());
-    finish(&cx.out, outcome)
+    let status = finish(&cx.out, outcome);
+    if early.buffers().is_some() {
+        drop(ManuallyDrop::into_inner(cx));
+    }
+    status
 }
 
 /// Makes a write beyond the limit of file sizes an error, which otherwise ends the process without a word. A handler, and not an
@@ -143,7 +178,13 @@ fn state_call(
     let call = StateCall::new(&app(), world.clone(), args)?
         .with_bindings(command.bindings(), binding_args::FLAG)?
         .with_mode(mode)
-        .on_wait(move |wait| waiting.note(&describe_wait(wait)));
+        .on_wait(move |wait| {
+            waiting.note(&describe_wait(wait));
+            waiting.slow_step(|| match &wait.line {
+                Some(line) => format!("waiting for lock {}", sessile::text::quoted(&line.name)),
+                None => "waiting for another process".to_owned(),
+            })
+        });
     Ok(match command.server() {
         Some(url) => {
             let flag = Origin::named(Layer::Flag, "--server");
@@ -195,7 +236,7 @@ fn finish(out: &Output, outcome: Outcome) -> u8 {
     match outcome {
         Ok(()) => sessile::exit::DONE,
         Err(Failure::Arguments(error)) if !error.use_stderr() => {
-            // Help and version are results: they go to standard output.
+            // The version is a result: it goes to standard output.
             finish(out, out.print(&error.render().to_string()))
         }
         Err(failure) => {
@@ -230,10 +271,6 @@ fn finish_in(file: &Path, out: &Output, outcome: Outcome) -> u8 {
         out.failure(&app(), &failure);
     }
     exit_status(&failure)
-}
-
-fn print_help(out: &Output) -> Outcome {
-    out.print(&Cli::command().render_help().to_string())
 }
 
 /// The output that the settings ask for.

@@ -81,9 +81,9 @@ impl EditorFile {
             // Editing again fixes only mistakes in the text.
             if error.location().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
-                if terminal_prompt::confirm(state, "edit it again").is_err() {
+                if terminal_prompt::confirm(state, "edit the file again").is_err() {
                     let editor = "your editor".to_owned();
-                    let reason = "left a file that is not valid; nothing was changed".to_owned();
+                    let reason = "left an invalid file; nothing was changed".to_owned();
                     return Err(CommandError::EditorFailed { editor, reason, kept: self.keep() }.into());
                 }
                 match self.again(state) {
@@ -100,7 +100,7 @@ impl EditorFile {
                 }
                 other => {
                     let kept = self.keep().unwrap_or_default();
-                    state.warn(format!("what you typed is kept in {}", shown(kept.display())), None);
+                    state.warn(format!("your text was saved to {}", shown(kept.display())), None);
                     other.into()
                 }
             });

@@ -1,7 +1,7 @@
-//! One reviewed table: what each command does to state, where, how its state is opened, and how it can fail.
+//! One reviewed table: the effect of each command on state, the way its state is opened, and its errors.
 //!
-//! It drives the opening of the state, `manifest`, and whatever describes the commands to programs. A test compares it
-//! with the parser.
+//! The table drives the opening of the state, `manifest`, and every description of the commands for programs. A test
+//! compares it with the parser.
 
 mod table;
 
@@ -54,7 +54,7 @@ pub struct CommandEntry {
     pub uses_remote_session: bool,
     /// Exit status is that of the command it runs.
     pub has_child_status: bool,
-    /// It reports a context that a flag names and that does not exist, instead of failing.
+    /// Reports a missing context of a flag, instead of failing.
     pub reports_missing_context: bool,
 }
 
@@ -94,6 +94,11 @@ impl CommandEntry {
         Self::new(path, CommandEffect::Destructive, Some(scope), codes)
     }
 
+    /// Reads, and writes only with a flag of its own.
+    const fn writing_on_request(self, scope: &'static str) -> Self {
+        CommandEntry { effect: CommandEffect::Write, scope: Some(scope), ..self }
+    }
+
     const fn idempotent(self) -> Self {
         CommandEntry { idempotent: true, ..self }
     }
@@ -105,6 +110,12 @@ impl CommandEntry {
     /// Reads, but sends requests for the session or context that is selected.
     const fn acting_on_selection(mut self) -> Self {
         self.mode.withheld_selection = WithheldSelection::Fail;
+        self
+    }
+
+    /// Starts whatever is selected, because each of its calls answers for itself.
+    const fn reporting_selection(mut self) -> Self {
+        self.mode.withheld_selection = WithheldSelection::Report;
         self
     }
 
@@ -174,7 +185,7 @@ mod tests {
     fn commands_that_start_their_session_write() {
         for entry in TABLE.iter().filter(|entry| entry.mode.session != SessionMode::Existing) {
             // `mcp config` prints how the server is started, and so reads the session's name as the server does.
-            let writes = entry.effect == CommandEffect::Write || entry.path == "mcp config";
+            let writes = entry.effect != CommandEffect::Read || entry.path == "mcp config";
             assert!(writes, "{}", entry.path);
         }
     }

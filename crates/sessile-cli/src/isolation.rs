@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use sessile::run::{PreparedRun, RunSession};
 use sessile::text::shown;
-use sessile::tool::{Withheld, changed_copies};
+use sessile::tool::{Plan, changed_copies};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
+use crate::output::SlowStep;
 use crate::renewer::Renewer;
 use crate::vault_unlock::with_unlocked_vault;
 
@@ -20,7 +21,7 @@ pub(crate) fn variables(
 ) -> Result<BTreeMap<OsString, OsString>, Failure> {
     let state = prepared.run().state();
     cx.out.warnings(&state.take_warnings());
-    for (tool, target) in prepared.plan.withheld.iter().flat_map(Withheld::targets) {
+    for (tool, target) in prepared.plan.withheld_targets() {
         let (key, name, context) = (&target.key, &target.name, &target.context);
         cx.out.detail(&format!("withheld {tool} {key} {name}, protected by context {context}"));
     }
@@ -33,10 +34,26 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
+/// Names the context and the session of a run with their origins, for `--verbose`.
+pub(crate) fn describe_run(cx: &Cx, run: &RunSession<'_>) {
+    if run.is_ephemeral() {
+        cx.describe_call_with(|| format!("started session {} for this command", run.session().id));
+    } else {
+        cx.describe_call();
+    }
+}
+
+/// Progress of the preparation of a room, unless the room is prepared already, which is quick.
+pub(crate) fn preparation(cx: &Cx, run: &RunSession<'_>) -> Option<SlowStep> {
+    // On the hot path standard error is not a terminal, or the room has a plan.
+    let is_slow = cx.out.shows_progress() && !Plan::path(run.session().room().dir()).exists();
+    is_slow.then(|| cx.out.slow_step(|| "preparing room"))
+}
+
 /// How many discarded copies a note names.
 const MAX_NAMED_COPIES: usize = 3;
 
-/// Note that changes of copies are gone with the room of their session.
+/// Note that changes of copies are deleted with the room of their session.
 fn discarded(room: &Path, changed: &[PathBuf]) -> String {
     let name = |path: &PathBuf| shown(path.strip_prefix(room).unwrap_or(path).display());
     let mut names: Vec<String> = changed.iter().take(MAX_NAMED_COPIES).map(name).collect();
@@ -60,8 +77,8 @@ pub(crate) fn close(cx: &Cx, run: &RunSession<'_>, outcome: &Outcome) {
         Ok(true) if changed.is_empty() => {}
         Ok(true) => cx.out.note(&discarded(run.session().room().dir(), &changed)),
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
-        Ok(false) => cx.out.detail(&format!("session {id} goes on: something still runs in it")),
+        Ok(false) => cx.out.detail(&format!("session {id} stays alive: a process still runs in it")),
         // A note and not a failure: the status is the command's.
-        Err(error) => cx.out.note(&format!("session {id} is not removed: {error}")),
+        Err(error) => cx.out.note(&format!("cannot remove session {id}: {error}")),
     }
 }

@@ -1,10 +1,12 @@
-//! The command line of Sessile: parsing, dispatch, output. What commands *do* is the library's.
+//! Command line of Sessile: parsing, dispatch, output. The library does the work.
 //!
 //! Reading order: [`cli`] (the command tree), `dispatch` (the path of a call), one file in [`commands`], [`output`].
 
 mod a2a;
 mod agent_session;
 mod backend;
+mod build_info;
+mod chat;
 mod child;
 pub mod cli;
 pub mod commands;
@@ -14,6 +16,7 @@ mod dispatch;
 mod editor;
 pub mod effects;
 mod error;
+mod file_watch;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod help;
@@ -32,8 +35,10 @@ mod remote;
 mod renewer;
 mod settings;
 mod shell_hook;
+mod suggestion;
 mod temporary_home;
 mod terminal_prompt;
+mod tui;
 mod vault_unlock;
 mod view;
 mod watcher;

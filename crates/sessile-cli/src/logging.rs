@@ -18,10 +18,10 @@ use tracing::level_filters::LevelFilter;
 /// Variable with the level of the log.
 const LEVEL: &str = "SESSILE_LOG";
 
-/// Variable that stands for `-v`.
+/// Variable of `-v`.
 const VERBOSE: &str = "SESSILE_VERBOSE";
 
-/// Variable that stands for `--log-file`.
+/// Variable of `--log-file`.
 const FILE: &str = "SESSILE_LOG_FILE";
 
 /// Flags of the log that every command takes.
@@ -48,7 +48,7 @@ impl LogArgs {
     }
 }
 
-/// The level that is asked for: by the variable, else by the count of `-v`. A file alone gets the level for debugging.
+/// Level of the variable, else of the number of `-v` flags. A log file alone gets the level for debugging.
 fn level(world: &World, verbosity: u8, has_file: bool) -> Result<Option<LevelFilter>, Error> {
     if let Some(text) = world.variable(LEVEL) {
         let text = text.to_string_lossy();

@@ -1,7 +1,6 @@
 //! Parsing of the command line.
 
 use std::ffi::OsString;
-use std::mem::ManuallyDrop;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Subcommand};
 use sessile::args::{Color, OutputFormat};
@@ -20,22 +19,49 @@ pub(crate) struct ParsedLine {
     pub(crate) entry: Option<&'static CommandEntry>,
 }
 
-/// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,
-/// and with the whole one for help, suggestions and errors.
-pub(crate) fn parse(args: &[OsString]) -> Result<ParsedLine, clap::Error> {
-    let expanded = expanded(args);
-    let args = expanded.as_deref().unwrap_or(args);
-    if let Some(parsed) = pruned(args).and_then(|tree| parse_with(tree, args).ok()) {
-        return Ok(parsed);
-    }
-    parse_with(Cli::command(), args)
+/// Whether the parser's trees are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterUse {
+    /// Leak them: the process ends soon, and dropping them would cost half as much as parsing.
+    Leak,
+    /// Drop them, in a process that continues.
+    Drop,
 }
 
-/// The arguments with the command that the word `use` stands for.
+impl AfterUse {
+    fn dispose<T>(self, tree: T) {
+        match self {
+            AfterUse::Leak => std::mem::forget(tree),
+            AfterUse::Drop => drop(tree),
+        }
+    }
+}
+
+/// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,
+/// and with the whole one for help, suggestions and errors.
+pub(crate) fn parse(args: &[OsString], after_use: AfterUse) -> Result<ParsedLine, clap::Error> {
+    let expanded = expanded(args);
+    let args = expanded.as_deref().unwrap_or(args);
+    if let Some(parsed) = pruned(args, after_use).and_then(|tree| parse_with(tree, args, after_use).ok()) {
+        return Ok(parsed);
+    }
+    parse_with(Cli::command(), args, after_use)
+}
+
+/// Alias of a command in another group, and the words of that command.
+pub(crate) const USE: &str = "use";
+pub(crate) const USE_PATH: [&str; 2] = ["context", "use"];
+
+/// The arguments with `use` and `config --show-origin` expanded to their commands.
 fn expanded(args: &[OsString]) -> Option<Vec<OsString>> {
     let [program, first, rest @ ..] = args else { return None };
-    let words = || [program.clone(), "context".into(), "use".into()].into_iter();
-    (first == "use").then(|| words().chain(rest.iter().cloned()).collect())
+    let path = match first.to_str()? {
+        USE => USE_PATH,
+        "config" if rest.first().is_some_and(|flag| flag == "--show-origin") => ["config", "list"],
+        _ => return None,
+    };
+    let words = [program.clone()].into_iter().chain(path.map(OsString::from));
+    Some(words.chain(rest.iter().cloned()).collect())
 }
 
 /// The words that name the command: `session state get`.
@@ -52,22 +78,26 @@ fn command_path(matches: &ArgMatches) -> String {
     path
 }
 
-/// The tree is not taken down again: the process ends soon, and that would cost as much as half the parsing.
-fn parse_with(tree: clap::Command, args: &[OsString]) -> Result<ParsedLine, clap::Error> {
-    let mut tree = ManuallyDrop::new(tree);
-    let mut matches = ManuallyDrop::new(tree.try_get_matches_from_mut(args)?);
+fn parse_with(
+    mut tree: clap::Command,
+    args: &[OsString],
+    after_use: AfterUse,
+) -> Result<ParsedLine, clap::Error> {
+    let mut matches = tree.try_get_matches_from_mut(args)?;
     let entry = effects::entry(&command_path(&matches));
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))?;
+    after_use.dispose((tree, matches));
     Ok(ParsedLine { cli, entry })
 }
 
 /// The tree without the commands that were not called. clap copies every global flag into every command it knows,
 /// called or not.
-fn pruned(args: &[OsString]) -> Option<clap::Command> {
+fn pruned(args: &[OsString], after_use: AfterUse) -> Option<clap::Command> {
     let word = |at: usize| args.get(at).and_then(|arg| arg.to_str());
     let pick = |tree: clap::Command, name: &str| {
-        let tree = ManuallyDrop::new(tree);
-        tree.find_subcommand(name).cloned()
+        let found = tree.find_subcommand(name).cloned();
+        after_use.dispose(tree);
+        found
     };
     let first = word(1)?;
     let mut called = pick(Command::augment_subcommands(clap::Command::new("all")), first)?;
@@ -75,7 +105,7 @@ fn pruned(args: &[OsString]) -> Option<clap::Command> {
         let leaf = pick(group(clap::Command::new("group")), word(2)?)?;
         called = clap::Command::new(first.to_owned()).subcommand_required(true).subcommand(leaf);
     }
-    let tree = StateArgs::augment_args(clap::Command::new("sessile"));
+    let tree = StateArgs::augment_args(clap::Command::new("sessile").disable_help_subcommand(true));
     Some(LogArgs::augment_args(tree).subcommand(called))
 }
 
@@ -137,8 +167,10 @@ mod tests {
     #[test]
     fn a_pruned_tree_is_used_for_what_it_can_parse_and_for_nothing_else() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let parses =
-            |line: &str| pruned(&words(line)).is_some_and(|tree| parse_with(tree, &words(line)).is_ok());
+        let parses = |line: &str| {
+            let tree = pruned(&words(line), AfterUse::Drop);
+            tree.is_some_and(|tree| parse_with(tree, &words(line), AfterUse::Drop).is_ok())
+        };
         assert!(parses("sessile context use staging --global -q"));
         assert!(parses("sessile session state get key --session s"));
         assert!(parses("sessile status --output json"));

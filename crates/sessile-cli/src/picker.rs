@@ -4,8 +4,10 @@
 //! error: nothing is picked for a script.
 
 use inquire::{InquireError, Select};
+use sessile::config::write::WriteScope;
 use sessile::confirm::can_ask;
 use sessile::context::{Bindings, Context, Guard, anonymous};
+use sessile::hook::has_hook_label;
 use sessile::names::ContextName;
 use sessile::session::lifecycle::Lifecycle;
 use sessile::text::{shortened, shown};
@@ -26,14 +28,14 @@ const WIDEST_NAME: usize = 24;
 /// Sessions that are offered at most.
 const MOST_SESSIONS: usize = 100;
 
-/// An entry of a list: what it stands for, and what is shown beside its name.
+/// Entry of a list: its value, its name and its description.
 struct PickerEntry<T> {
     value: T,
     name: String,
     preview: String,
 }
 
-/// Lets a person choose a context; `None` if no person can be asked, or no context exists.
+/// Lets a person choose a context; `None` without a terminal or without contexts.
 pub(crate) fn context(cx: &Cx, question: &str) -> Result<Option<ContextName>, Failure> {
     let entries = contexts(cx)?;
     if entries.is_empty() {
@@ -58,12 +60,12 @@ pub(crate) fn context_or_none(cx: &Cx, question: &str) -> Result<Option<Option<C
     let none = PickerEntry {
         value: None,
         name: "(none)".to_owned(),
-        preview: "copies of what your tools have selected".to_owned(),
+        preview: "copies of your tools' current state".to_owned(),
     };
     pick(question, some.chain([none]).collect(), 0).map(Some)
 }
 
-/// Lets a person choose a live session; `None` if no person can be asked, or no session lives. Returns its id.
+/// Lets a person choose a live session and returns its id; `None` without a terminal or without sessions.
 pub(crate) fn session(cx: &Cx, question: &str) -> Result<Option<String>, Failure> {
     if !can_ask(&cx.state) {
         return Ok(None);
@@ -81,6 +83,8 @@ pub(crate) fn session(cx: &Cx, question: &str) -> Result<Option<String>, Failure
     let entries: Vec<PickerEntry<String>> = live
         .sessions
         .into_iter()
+        // A hooked shell's own session has no name, and only that shell uses it.
+        .filter(|view| !has_hook_label(&view.labels))
         .map(|view| {
             let context =
                 view.context.as_deref().map(anonymous::label).unwrap_or_else(|| "no context".to_owned());
@@ -96,6 +100,24 @@ pub(crate) fn session(cx: &Cx, question: &str) -> Result<Option<String>, Failure
     if entries.is_empty() {
         return Ok(None);
     }
+    pick(question, entries, 0).map(Some)
+}
+
+/// Lets a person choose the scope of a setting; `None` without a terminal.
+pub(crate) fn write_scope(cx: &Cx, question: &str) -> Result<Option<WriteScope>, Failure> {
+    if !can_ask(&cx.state) {
+        return Ok(None);
+    }
+    let entry = |value, name: &str, preview: &str| PickerEntry {
+        value,
+        name: name.to_owned(),
+        preview: preview.to_owned(),
+    };
+    let entries = vec![
+        entry(WriteScope::Global, "this user", "everywhere (--global)"),
+        entry(WriteScope::Directory, "this directory", "for you, in .sessile/local.toml (--dir)"),
+        entry(WriteScope::Project, "this project", "for everybody, in .sessile/config.toml (--project)"),
+    ];
     pick(question, entries, 0).map(Some)
 }
 

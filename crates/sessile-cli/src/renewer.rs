@@ -53,7 +53,7 @@ pub(crate) fn unreachable(url: &str, error: &HttpError) -> RequestError {
         sessile::site::Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
     let reason = match error {
         HttpError::Unreachable { reason, .. } => reason.clone(),
-        HttpError::TimedOut { .. } => "it did not answer in time".into(),
+        HttpError::TimedOut { .. } => "timed out".into(),
         other => other.to_string().into(),
     };
     RequestError::Unreachable { what, reason }
@@ -69,7 +69,7 @@ impl TokenRefresher for Renewer {
                 client.client_credentials(&self.http, scopes, audience, resource)
             }
             None => {
-                return Err(TokenRequestError { reason: "it has no refresh token".into(), refused: true });
+                return Err(TokenRequestError { reason: "no refresh token".into(), refused: true });
             }
         };
         answer.map(renewed).map_err(|error| {
@@ -81,7 +81,7 @@ impl TokenRefresher for Renewer {
     }
 }
 
-/// The client that a credential was given to.
+/// OAuth client of a credential.
 pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> OAuthClient {
     OAuthClient {
         token_url: oauth.token_url.clone(),

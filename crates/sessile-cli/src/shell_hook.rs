@@ -52,7 +52,9 @@ _sessile_restore() {
 
 const BASH: &str = r#"_sessile_hook() {
   local status=$?
-  _sessile_same || eval "$(command sessile hook bash --tick --shell-pid $$ </dev/tty)"
+  # Without a terminal the redirection fails, and its message would stand before every prompt.
+  _sessile_same ||
+    eval "$({ command sessile hook bash --tick --shell-pid $$ </dev/tty 2>&3 3>&-; } 3>&2 2>/dev/null)"
   return $status
 }
 case $- in
@@ -72,7 +74,8 @@ esac
 const ZSH: &str = r#"_sessile_hook() {
   local subshell=
   (( ZSH_SUBSHELL )) && subshell=--subshell
-  _sessile_same || eval "$(command sessile hook zsh --tick --shell-pid $$ $subshell </dev/tty)"
+  _sessile_same ||
+    eval "$({ command sessile hook zsh --tick --shell-pid $$ $subshell </dev/tty 2>&3 3>&-; } 3>&2 2>/dev/null)"
 }
 if [[ -o interactive ]]; then
   typeset -ag precmd_functions chpwd_functions
@@ -130,6 +133,12 @@ end
 
 /// The script of a step, with the text that the prompt shows.
 pub(crate) fn step_script(shell: Shell, step: &HookStep, mark: &str) -> String {
+    script_with_clock(shell, step, mark, cfg!(target_os = "linux"))
+}
+
+/// The script of a step. `has_clock` is whether a shell can read the clock of a deadline from a file; without it each prompt starts
+/// the program. Reading a missing file prints an error in zsh and fish, even with standard error redirected.
+fn script_with_clock(shell: Shell, step: &HookStep, mark: &str, has_clock: bool) -> String {
     let prefix = if shell == Shell::Fish { "__sessile" } else { "_sessile" };
     let mut script = String::new();
     let names = step.keeps.iter().filter(|name| is_variable_name(name));
@@ -148,7 +157,7 @@ pub(crate) fn step_script(shell: Shell, step: &HookStep, mark: &str) -> String {
             script.push_str(&format!("_sessile_mark={mark}\n_sessile_pwd=$PWD\n"));
         }
     }
-    if let Some(watch) = &step.watch {
+    if let Some(watch) = step.watch.as_ref().filter(|_| has_clock) {
         script.push_str(&same_function(
             shell,
             watch,
@@ -162,6 +171,7 @@ pub(crate) fn step_script(shell: Shell, step: &HookStep, mark: &str) -> String {
 fn same_function(shell: Shell, watch: &Watch, session: Option<&str>) -> String {
     let quoted = |path: &Path| shell.quoted(&path.to_string_lossy());
     let session = shell.quoted(session.unwrap_or_default());
+    let context = shell.quoted(&watch.context);
     let stamp = quoted(&watch.stamp);
     let newer = watch.files.iter().map(|file| format!("! {} -nt {stamp}", quoted(file)));
     let present = watch.present.iter().map(|file| format!("-e {}", quoted(file)));
@@ -171,7 +181,7 @@ fn same_function(shell: Shell, watch: &Watch, session: Option<&str>) -> String {
     match shell {
         Shell::Bash | Shell::Zsh => format!(
             "_sessile_same() {{\n  \
-             [[ $PWD == \"$_sessile_pwd\" && ${{SESSILE_SESSION-}} == {session} && -z ${{SESSILE_CONTEXT-}} &&\n  {} ]] || return 1\n  \
+             [[ $PWD == \"$_sessile_pwd\" && ${{SESSILE_SESSION-}} == {session} && ${{SESSILE_CONTEXT-}} == {context} &&\n  {} ]] || return 1\n  \
              local up rest\n  \
              read -r up rest 2>/dev/null </proc/uptime && [ \"${{up%%.*}}\" -lt {deadline} ]\n}}\n",
             tests.join(" &&\n  ")
@@ -180,10 +190,31 @@ fn same_function(shell: Shell, watch: &Watch, session: Option<&str>) -> String {
             let tests: String = tests.iter().map(|test| format!("    and test {test}\n")).collect();
             format!(
                 "function __sessile_same\n    \
-                 test \"$PWD\" = \"$_sessile_pwd\" -a \"$SESSILE_SESSION\" = {session} -a -z \"$SESSILE_CONTEXT\"\n\
+                 test \"$PWD\" = \"$_sessile_pwd\" -a \"$SESSILE_SESSION\" = {session} -a \"$SESSILE_CONTEXT\" = {context}\n\
                  {tests}    and read -l up rest 2>/dev/null </proc/uptime\n    \
                  and test $up -lt {deadline}\nend\n"
             )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_without_a_clock_file_asks_the_program_at_each_prompt() {
+        let step = HookStep { watch: Some(Watch { deadline: 7, ..Watch::default() }), ..HookStep::default() };
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = |has_clock| script_with_clock(shell, &step, "", has_clock);
+            assert!(
+                script(true).contains("_sessile_same") && script(true).contains("/proc/uptime"),
+                "{shell:?}"
+            );
+            assert!(
+                !script(false).contains("_sessile_same") && !script(false).contains("/proc"),
+                "{shell:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a person. End of input is a no, and without a person nothing is asked.
+//! Prompts on the terminal. End of input means no; without a terminal nothing is prompted.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;

@@ -1,14 +1,15 @@
 //! Limits of a session's life around a command: the parent that stays, and the watcher beside a command that replaced this
 //! program.
 //!
-//! A deadline within [`NEAR`] keeps this program as the command's parent, which ends the command exactly then and
-//! exits with the status of the command, as its caller sees it where a watcher ends it: 143 after SIGTERM, 137 after SIGKILL.
-//! A command with a later deadline takes the place of this program, and a watcher process is started beside it unless the
-//! session has one (see `sessile::session::RoomWatch`). The watcher is a grandchild in a session of its own, with no descriptor of
-//! the caller: the command has no child that it did not start, Ctrl-C does not reach the watcher, and no pipe stays open.
+//! With a deadline within [`NEAR`] this program stays as the command's parent. It ends the command at the deadline
+//! and exits with the status that a watcher would cause: 143 after SIGTERM, 137 after SIGKILL. A command with a later
+//! deadline replaces this program, and a watcher process is started beside it unless the session has one (see
+//! `sessile::session::RoomWatch`). The watcher is a grandchild in a session of its own, with no descriptor of the
+//! caller. So the command has no child that it did not start, Ctrl-C does not reach the watcher, and no pipe stays
+//! open.
 //!
 //! A second kind of watcher waits for the end of the approval that opened the session's context (see
-//! `sessile::session::ApprovalWatch`), whether a parent stays with the command or not.
+//! `sessile::session::ApprovalWatch`), whether a parent stays with the command or not, and beside a hooked shell.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -16,7 +17,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use sessile::call::ConfigSource;
-use sessile::context::Guard;
+use sessile::context::{Context, Guard};
+use sessile::names::ContextName;
 use sessile::run::{RunSession, RunSessionArgs};
 use sessile::secrets::looks_secret;
 use sessile::session::{ApprovalWatch, MaxAction, RoomWatch, Session};
@@ -25,7 +27,7 @@ use sessile::{State, StateArgs, World};
 use crate::error::{Failure, Outcome};
 use crate::settings::app;
 
-/// Name that the program has for itself as a watcher.
+/// Process name of a watcher.
 pub(crate) const PROGRAM: &str = "sessile-watch";
 
 /// Second name: that of the process that stays.
@@ -85,8 +87,8 @@ impl LifeLimit {
         }
     }
 
-    /// Starts the session's watcher, unless there is one. If that fails, the session's idle time counts from the last use that is
-    /// known.
+    /// Starts the session's watcher, unless one runs. If that fails, the session's idle time counts from the last
+    /// recorded use.
     pub(crate) fn start_watcher(&self) -> Option<Child> {
         if self.watch.is_watched() {
             return None;
@@ -98,15 +100,29 @@ impl LifeLimit {
 
 /// Starts a watcher of the approval that opens the context of a command, unless the session has one.
 pub(crate) fn watch_approval(run: &RunSession<'_>) -> Result<(), Failure> {
-    let state = run.state();
-    let Some(context) = state.context()?.filter(|context| context.guard == Guard::Approval) else {
-        return Ok(());
-    };
-    let watch = ApprovalWatch::new(run.session(), context.name.clone());
-    if watch.is_watched() {
-        return Ok(());
+    let context = run.state().context()?.filter(|context| context.guard == Guard::Approval);
+    if let Some(context) = context {
+        watch_context(run.state(), run.session(), context);
     }
-    let Ok(program) = std::env::current_exe() else { return Ok(()) };
+    Ok(())
+}
+
+/// The same for a shell that the hook brought into a session: it may be idle when the approval ends.
+pub(crate) fn watch_shell_approval(state: &State, session: &Session) -> Result<(), Failure> {
+    let Some(name) = &session.context else { return Ok(()) };
+    match state.contexts().find(&name.parse::<ContextName>()?)? {
+        Some(context) if context.guard == Guard::Approval => watch_context(state, session, &context),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn watch_context(state: &State, session: &Session, context: &Context) {
+    let watch = ApprovalWatch::new(session, context.name.clone());
+    if watch.is_watched() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
     let args: Vec<String> = [APPROVAL.to_owned()].into_iter().chain(watch.to_args()).collect();
     let mut command = watcher(program, None, &args);
     // It finds the state and the tools' own files as this call does, and belongs to no session.
@@ -122,7 +138,6 @@ pub(crate) fn watch_approval(run: &RunSession<'_>) -> Result<(), Failure> {
         command.current_dir(cwd);
     }
     detach(command.spawn().ok());
-    Ok(())
 }
 
 /// The program as a watcher, without variables.
@@ -167,7 +182,7 @@ fn run_detached(args: &[String]) -> bool {
     let watched = match args.split_first() {
         Some((mode, args)) if mode == APPROVAL => ApprovalWatch::of_args(args)
             .map(|watch| watch.run(|| State::open(&app(), world.clone(), StateArgs::default()))),
-        _ => RoomWatch::of_args(args).map(|watch| watch.run(&world)),
+        _ => RoomWatch::of_args(args).map(|watch| watch.run(&app(), &world)),
     };
     matches!(watched, Some(Ok(())))
 }

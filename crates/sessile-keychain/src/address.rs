@@ -6,8 +6,8 @@ use std::os::unix::net::SocketAddr;
 
 use sessile_wire::percent;
 
-/// The sockets that an address names, in its order: `unix:path=/run/user/1000/bus;unix:abstract=...`. What is reached
-/// in another way than by a Unix socket is left out, and so is what makes no sense.
+/// Unix sockets of an address, in its order: `unix:path=/run/user/1000/bus;unix:abstract=...`. Other transports and
+/// invalid entries are skipped.
 pub(crate) fn sockets(address: &str) -> Vec<SocketAddr> {
     address.split(';').filter_map(socket).collect()
 }

@@ -61,7 +61,7 @@ impl Bus {
     /// Connects to the first of the address's sockets that anyone listens on, as this user.
     pub(crate) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
         let deadline = deadline(timeout);
-        let mut problem = format!("no address of a Unix socket: {address:?}");
+        let mut problem = format!("not the address of a Unix socket: {address:?}");
         for socket in sockets(address) {
             match dial(socket.clone(), deadline) {
                 Ok(stream) => {
@@ -87,7 +87,7 @@ impl Bus {
         call: &MethodCall<'_>,
     ) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
         if self.broken {
-            return Err(KeychainError::Unreachable("the connection has failed before".to_owned()));
+            return Err(KeychainError::Unreachable("the connection failed earlier".to_owned()));
         }
         // Zero is not a number of a message.
         self.serial = self.serial.checked_add(1).unwrap_or(1);
@@ -108,7 +108,7 @@ impl Bus {
             // Bounded before it is allocated: the length is the peer's claim.
             let mut bytes = Zeroizing::new(vec![0; message::length(&prefix)?]);
             let (start, rest) =
-                bytes.split_at_mut_checked(message::PREFIX).ok_or(WireError("it ends too early"))?;
+                bytes.split_at_mut_checked(message::PREFIX).ok_or(WireError("unexpected end of data"))?;
             start.copy_from_slice(&prefix);
             self.read(rest)?;
             match IncomingMessage::decode(bytes)? {
@@ -135,13 +135,13 @@ impl Bus {
             let length = self.read_some(&mut some)?;
             said.extend_from_slice(&some[..length]);
             if said.len() > MAX_LINE_LENGTH {
-                return Err(KeychainError::Protocol("a line that does not end".to_owned()));
+                return Err(KeychainError::Protocol("unterminated line".to_owned()));
             }
         }
         match said.split(|byte| byte.is_ascii_whitespace()).next() {
             Some(b"OK") => self.write(b"BEGIN\r\n"),
             Some(b"REJECTED" | b"ERROR") => {
-                Err(KeychainError::Unreachable(format!("the bus does not let user {uid} in")))
+                Err(KeychainError::Unreachable(format!("the bus refused the login of user {uid}")))
             }
             _ => Err(KeychainError::Protocol("not a message bus".to_owned())),
         }
@@ -203,8 +203,8 @@ impl Bus {
     }
 }
 
-/// Connects. A bus that has come to a halt lets a few wait and then blocks whoever comes; the standard library has no
-/// time limit for that, so a thread waits, which ends when the bus goes on or goes.
+/// Connects with a deadline. A hung bus blocks `connect` once its backlog is full, and the standard library has no
+/// timeout for that. So a thread connects; it ends when the bus continues or exits.
 fn dial(socket: SocketAddr, deadline: Instant) -> io::Result<UnixStream> {
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new()
@@ -221,9 +221,9 @@ fn deadline(timeout: Duration) -> Instant {
 fn failed(error: &io::Error) -> KeychainError {
     KeychainError::Unreachable(match error.kind() {
         // Linux reports a read that timed out as WouldBlock.
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => "timed out".to_owned(),
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-            "the bus has hung up".to_owned()
+            "the bus closed the connection".to_owned()
         }
         _ => error.to_string(),
     })

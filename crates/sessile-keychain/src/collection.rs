@@ -40,13 +40,13 @@ fn property(
     })
 }
 
-/// Makes this connection known to the service before a session is asked for. Whatever is answered is fine.
+/// Registers this connection with the service before a session is opened. Any reply is accepted.
 ///
-/// GNOME's daemon has one thread that receives calls and one that serves them. The first leaves a note of who calls ahead
-/// of every call, and while others come or go the second can get to the call without having seen the note. A stranger who
-/// asks for a session, or for a property of an item or a collection, makes it abort (`g_variant_new: expected GVariant of
-/// type 'v'`), and everybody's keychain is locked. What collections there are, it tells without a look at who asks; and once
-/// the serving thread has answered that, it sees the note before whatever is asked next.
+/// GNOME's daemon has one thread that receives calls and one that serves them. The first records the caller before
+/// each call; while other callers come or go, the second can serve the call before it sees the record. An unknown
+/// caller that opens a session, or reads a property of an item or a collection, makes the daemon abort
+/// (`g_variant_new: expected GVariant of type 'v'`), which locks the keychain for all programs. Listing the
+/// collections does not depend on the caller. After its reply the serving thread has seen the record.
 pub(crate) fn greet(bus: &mut Bus) -> Result<(), KeychainError> {
     property(bus, &root()?, SERVICE, "Collections").map(drop)
 }
@@ -71,11 +71,10 @@ pub(crate) fn find(bus: &mut Bus) -> Result<ObjectPath, KeychainError> {
     let reply = property(bus, &root, SERVICE, "Collections")??;
     let mut body = reply.body("v")?;
     body.variant("ao")?;
-    choose(body.paths()?)
-        .ok_or_else(|| KeychainError::Refused("there is no collection to keep it in".to_owned()))
+    choose(body.paths()?).ok_or_else(|| KeychainError::Refused("no default collection found".to_owned()))
 }
 
-/// The collection to use where none is the default.
+/// Collection to use without a default one.
 fn choose(mut collections: Vec<ObjectPath>) -> Option<ObjectPath> {
     // What is in the one called so is forgotten when the user logs out.
     collections.retain(|path| !path.is_none() && !path.as_str().ends_with("/session"));
@@ -83,7 +82,7 @@ fn choose(mut collections: Vec<ObjectPath>) -> Option<ObjectPath> {
     (!collections.is_empty()).then(|| collections.swap_remove(login.unwrap_or(0)))
 }
 
-/// Sees to it that a collection is open.
+/// Opens a collection.
 pub(crate) fn open(bus: &mut Bus, collection: &ObjectPath) -> Result<(), KeychainError> {
     let reply = property(bus, collection, COLLECTION, "Locked")??;
     let mut body = reply.body("v")?;

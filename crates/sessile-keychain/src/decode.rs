@@ -26,8 +26,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
-        let end = self.at.checked_add(length).ok_or(WireError("a length beyond all bounds"))?;
-        let taken = self.bytes.get(self.at..end).ok_or(WireError("it ends too early"))?;
+        let end = self.at.checked_add(length).ok_or(WireError("length out of range"))?;
+        let taken = self.bytes.get(self.at..end).ok_or(WireError("unexpected end of data"))?;
         self.at = end;
         Ok(taken)
     }
@@ -35,7 +35,7 @@ impl<'a> Decoder<'a> {
     fn fixed<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         self.align(N)?;
         let taken = self.take(N)?;
-        taken.try_into().map_err(|_| WireError("it ends too early"))
+        taken.try_into().map_err(|_| WireError("unexpected end of data"))
     }
 
     pub(crate) fn align(&mut self, to: usize) -> Result<(), WireError> {
@@ -60,21 +60,21 @@ impl<'a> Decoder<'a> {
         match self.u32()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(WireError("a truth value that is neither")),
+            _ => Err(WireError("invalid boolean")),
         }
     }
 
     fn length(&mut self) -> Result<usize, WireError> {
-        usize::try_from(self.u32()?).map_err(|_| WireError("a length beyond all bounds"))
+        usize::try_from(self.u32()?).map_err(|_| WireError("length out of range"))
     }
 
     fn text(&mut self, length: usize) -> Result<&'a str, WireError> {
         let text = self.take(length)?;
         // The terminating zero byte is not counted in the length (D-Bus specification, "Marshaling").
         if self.take(1)? != [0] || text.contains(&0) {
-            return Err(WireError("a text that does not end where it says"));
+            return Err(WireError("string without terminator"));
         }
-        std::str::from_utf8(text).map_err(|_| WireError("a text that is not UTF-8"))
+        std::str::from_utf8(text).map_err(|_| WireError("string is not valid UTF-8"))
     }
 
     pub(crate) fn string(&mut self) -> Result<&'a str, WireError> {
@@ -116,7 +116,7 @@ impl<'a> Decoder<'a> {
             element(&mut inner)?;
             // Otherwise an element without a size would loop for ever.
             if inner.at == before {
-                return Err(WireError("an element of no size"));
+                return Err(WireError("element of size 0"));
             }
         }
         Ok(())
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
 
     /// The head of a variant, which must hold this type; its value is read next.
     pub(crate) fn variant(&mut self, signature: &str) -> Result<(), WireError> {
-        if self.signature()? == signature { Ok(()) } else { Err(WireError("a value of another type")) }
+        if self.signature()? == signature { Ok(()) } else { Err(WireError("unexpected type of value")) }
     }
 
     /// Steps over a variant, whatever it holds.
@@ -144,9 +144,9 @@ impl<'a> Decoder<'a> {
 
     /// Steps over a value of the first type in the signature, and says what follows that type.
     fn skip_value<'s>(&mut self, signature: &'s [u8], depth: u32) -> Result<&'s [u8], WireError> {
-        let (&kind, rest) = signature.split_first().ok_or(WireError("a signature that is too short"))?;
+        let (&kind, rest) = signature.split_first().ok_or(WireError("signature is too short"))?;
         if depth > MAX_DEPTH {
-            return Err(WireError("values nested too deep"));
+            return Err(WireError("values are nested too deeply"));
         }
         match kind {
             b's' | b'o' => self.string().map(drop)?,
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
             b'v' => {
                 let held = self.signature()?;
                 if !self.skip_value(held.as_bytes(), depth + 1)?.is_empty() {
-                    return Err(WireError("a variant of several values"));
+                    return Err(WireError("variant with several values"));
                 }
             }
             b'a' => {
@@ -186,9 +186,9 @@ impl<'a> Decoder<'a> {
 
 /// Rest of a signature after its first type.
 fn after_type(signature: &[u8], depth: u32) -> Result<&[u8], WireError> {
-    let (&kind, mut rest) = signature.split_first().ok_or(WireError("a signature that is too short"))?;
+    let (&kind, mut rest) = signature.split_first().ok_or(WireError("signature is too short"))?;
     if depth > MAX_DEPTH {
-        return Err(WireError("types nested too deep"));
+        return Err(WireError("types are nested too deeply"));
     }
     match kind {
         b'a' => after_type(rest, depth + 1),
@@ -211,7 +211,7 @@ fn alignment(kind: u8) -> Result<usize, WireError> {
         b'n' | b'q' => Ok(2),
         b'b' | b'i' | b'u' | b'h' | b's' | b'o' | b'a' => Ok(4),
         b'x' | b't' | b'd' | b'(' | b'{' => Ok(8),
-        _ => Err(WireError("a type that there is not")),
+        _ => Err(WireError("unknown type")),
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         assert!(Decoder::new(&huge, false).paths().is_err());
         // Variants in variants, as deep as the message is long.
         let deep = b"\x01v\0".repeat(100_000);
-        assert_eq!(Decoder::new(&deep, false).skip_variant(), Err(WireError("values nested too deep")));
+        assert_eq!(Decoder::new(&deep, false).skip_variant(), Err(WireError("values are nested too deeply")));
     }
 
     #[test]

@@ -23,12 +23,12 @@ pub(crate) struct ObjectPath(String);
 
 impl ObjectPath {
     pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
-        let names = text.strip_prefix('/').ok_or(WireError("an object path without a slash"))?;
+        let names = text.strip_prefix('/').ok_or(WireError("object path without a leading slash"))?;
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         if !names.is_empty() && !names.split('/').all(is_name) {
-            return Err(WireError("an object path with a wrong name"));
+            return Err(WireError("invalid name in an object path"));
         }
         Ok(ObjectPath(text.to_owned()))
     }
@@ -37,7 +37,7 @@ impl ObjectPath {
         &self.0
     }
 
-    /// Whether the path is `/`, which stands for no object.
+    /// Whether the path is `/`, which means that no object exists.
     pub(crate) fn is_none(&self) -> bool {
         self.0 == "/"
     }
@@ -88,7 +88,7 @@ impl Encoder {
     pub(crate) fn string(&mut self, value: &str) -> Result<(), WireError> {
         // A bus disconnects a client whose string has one.
         if value.contains('\0') {
-            return Err(WireError("a text with a zero byte"));
+            return Err(WireError("string contains a NUL byte"));
         }
         self.u32(length(value.len())?);
         self.raw(value.as_bytes());
@@ -101,7 +101,7 @@ impl Encoder {
     }
 
     pub(crate) fn signature(&mut self, value: &str) -> Result<(), WireError> {
-        let length = u8::try_from(value.len()).map_err(|_| WireError("a signature that is too long"))?;
+        let length = u8::try_from(value.len()).map_err(|_| WireError("signature is too long"))?;
         self.raw(&[length]);
         self.raw(value.as_bytes());
         self.raw(&[0]);
@@ -146,7 +146,7 @@ impl Encoder {
 }
 
 fn length(length: usize) -> Result<u32, WireError> {
-    u32::try_from(length).map_err(|_| WireError("more than a message can hold"))
+    u32::try_from(length).map_err(|_| WireError("message is too long"))
 }
 
 #[cfg(test)]

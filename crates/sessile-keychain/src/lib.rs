@@ -14,7 +14,7 @@
 //! | `collection` | collections: choosing, unlocking |
 //! | `bus`, `address` | connection to the session bus, with a deadline; its address |
 //! | `message`, `encode`, `decode` | D-Bus messages and values |
-//! | `macos` | Keychain of macOS, with the feature `macos-keychain` |
+//! | `macos` | Keychain of macOS, which takes the place of the Secret Service there |
 //!
 //! Secrets cross the bus unencrypted (algorithm `plain`): it is a socket between processes of one user, and a process
 //! that could listen there could query the service as well.
@@ -30,15 +30,15 @@
 //!   128 MiB. Here a malformed peer is an error, and a message has at most 16 MiB.
 //! - The deadline must cover the connection and all calls of an operation together; its timeout is one per call.
 //!
-//! `secret-service` 5.2 adds 34 packages, and shows a prompt, without a time limit, wherever a collection is locked. Here
-//! a locked keychain is an error: an agent's command must not wait for a dialog that nobody sees.
+//! `secret-service` 5.2 adds 34 packages, and shows a prompt, without a time limit, wherever a collection is locked.
+//! Here a locked keychain is an error: an agent's command must not wait for an unseen dialog.
 
 mod address;
 mod bus;
 mod collection;
 mod decode;
 mod encode;
-#[cfg(all(target_os = "macos", feature = "macos-keychain"))]
+#[cfg(target_os = "macos")]
 mod macos;
 mod message;
 mod secret_service;
@@ -50,16 +50,16 @@ pub use secret_service::SecretService;
 use sessile::vault::{Keychain, KeychainEndpoint, KeychainError};
 
 /// Connects to the keychain of this platform.
-#[cfg(not(all(target_os = "macos", feature = "macos-keychain")))]
+#[cfg(not(target_os = "macos"))]
 pub fn connect(endpoint: &KeychainEndpoint<'_>) -> Result<Box<dyn Keychain>, KeychainError> {
     let Some(bus) = endpoint.bus else {
-        return Err(KeychainError::Unreachable("there is no D-Bus session".to_owned()));
+        return Err(KeychainError::Unreachable("no D-Bus session found".to_owned()));
     };
     Ok(Box::new(SecretService::connect(bus, endpoint.uid, endpoint.timeout)?))
 }
 
 /// Connects to the keychain of this platform.
-#[cfg(all(target_os = "macos", feature = "macos-keychain"))]
+#[cfg(target_os = "macos")]
 pub fn connect(_endpoint: &KeychainEndpoint<'_>) -> Result<Box<dyn Keychain>, KeychainError> {
     // No connection is needed: the framework finds the user's default keychain by itself.
     Ok(Box::new(macos::MacosKeychain))

@@ -1,6 +1,6 @@
 //! Keychain of macOS: one generic password per item.
 //!
-//! Its items have a service and an account instead of attributes. The service names the vault, the account the item.
+//! Items of the macOS Keychain have a service and an account instead of attributes.
 
 use security_framework::base::Error;
 use security_framework::item::{ItemClass, ItemSearchOptions, Limit};
@@ -13,10 +13,16 @@ pub(crate) struct MacosKeychain;
 
 /// Item not found.
 const NOT_FOUND: i32 = -25300;
-/// The user would have to be asked, and cannot be.
+/// Status `errSecInteractionNotAllowed`: a prompt is required but not possible.
 const INTERACTION_NOT_ALLOWED: i32 = -25308;
-/// The user was asked and said no, or could not say who they are.
+/// Status `errSecAuthFailed`: the user failed to authenticate.
 const AUTH_FAILED: i32 = -25293;
+/// Status `errSecUserCanceled`: the user denied the prompt.
+const USER_CANCELED: i32 = -128;
+/// Status `errSecNotAvailable`: no keychain is available.
+const NOT_AVAILABLE: i32 = -25291;
+/// Status `errSecNoDefaultKeychain`: the user has no keychain, such as a user of services.
+const NO_DEFAULT_KEYCHAIN: i32 = -25307;
 
 impl Keychain for MacosKeychain {
     fn require_unlocked(&mut self) -> Result<(), KeychainError> {
@@ -43,7 +49,7 @@ impl Keychain for MacosKeychain {
             match get_generic_password(&service, &account) {
                 Ok(bytes) => {
                     let text = String::from_utf8(bytes)
-                        .map_err(|_| KeychainError::Protocol("an item is not text".into()))?;
+                        .map_err(|_| KeychainError::Protocol("item is not valid UTF-8".into()))?;
                     let own =
                         attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
                     found.push((own.collect(), Secret::new(text)));
@@ -94,7 +100,8 @@ fn accounts(service: &str, begin: &str) -> Result<Vec<String>, KeychainError> {
 
 fn failed(error: Error) -> KeychainError {
     match error.code() {
-        INTERACTION_NOT_ALLOWED | AUTH_FAILED => KeychainError::Locked,
+        INTERACTION_NOT_ALLOWED | AUTH_FAILED | USER_CANCELED => KeychainError::Locked,
+        code @ (NOT_AVAILABLE | NO_DEFAULT_KEYCHAIN) => KeychainError::Unreachable(format!("status {code}")),
         code => KeychainError::Refused(format!("status {code}")),
     }
 }

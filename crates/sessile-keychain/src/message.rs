@@ -41,7 +41,7 @@ impl MethodCall<'_> {
     /// The message, with its number.
     pub(crate) fn encode(&self, serial: u32) -> Result<Encoder, WireError> {
         let body = self.body.bytes();
-        let length = u32::try_from(body.len()).map_err(|_| WireError("more than a message can hold"))?;
+        let length = u32::try_from(body.len()).map_err(|_| WireError("message is too long"))?;
         let mut encoder = Encoder::default();
         // Little-endian, a call, no flags, version 1 of the protocol.
         encoder.raw(&[b'l', METHOD_CALL, 0, 1]);
@@ -72,7 +72,7 @@ impl MethodCall<'_> {
         encoder.align(8);
         encoder.raw(body);
         if encoder.bytes().len() > MAX_MESSAGE_SIZE {
-            return Err(WireError("a message that is too long"));
+            return Err(WireError("message is too long"));
         }
         Ok(encoder)
     }
@@ -84,7 +84,7 @@ pub(crate) fn length(prefix: &[u8; PREFIX]) -> Result<usize, WireError> {
     let body = decoder.u32()?;
     let _serial = decoder.u32()?;
     let fields = decoder.u32()?;
-    let too_long = WireError("a message that is too long");
+    let too_long = WireError("message is too long");
     let part = |length: u32| {
         // Each part is bounded by itself, so that their sum cannot overflow.
         usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE_SIZE).ok_or(too_long)
@@ -98,12 +98,12 @@ fn prefix_decoder(bytes: &[u8]) -> Result<Decoder<'_>, WireError> {
     let big_endian = match bytes.first() {
         Some(b'l') => false,
         Some(b'B') => true,
-        _ => return Err(WireError("not a message")),
+        _ => return Err(WireError("not a D-Bus message")),
     };
     let mut decoder = Decoder::new(bytes, big_endian);
     // Steps over the first four bytes, which are single bytes and no number.
     decoder.u32()?;
-    if bytes.get(3) != Some(&1) { Err(WireError("a message of another version")) } else { Ok(decoder) }
+    if bytes.get(3) != Some(&1) { Err(WireError("unsupported protocol version")) } else { Ok(decoder) }
 }
 
 /// Reply of a method.
@@ -118,9 +118,9 @@ impl MethodReply {
     pub(crate) fn body(&self, signature: &str) -> Result<Decoder<'_>, WireError> {
         // Checked once here, so that the readers below need no type of their own.
         if self.signature != signature {
-            return Err(WireError("an answer of another type"));
+            return Err(WireError("unexpected type of reply"));
         }
-        let body = self.bytes.get(self.body..).ok_or(WireError("it ends too early"))?;
+        let body = self.bytes.get(self.body..).ok_or(WireError("unexpected end of data"))?;
         Ok(Decoder::new(body, self.bytes.first() == Some(&b'B')))
     }
 }
@@ -165,7 +165,7 @@ impl IncomingMessage {
         decoder.align(8)?;
         // The lengths must agree exactly, or the next message would begin in the wrong place.
         let body = bytes.len().checked_sub(body_length as usize).filter(|body| *body == decoder.at());
-        let body = body.ok_or(WireError("a message of another length than it says"))?;
+        let body = body.ok_or(WireError("length of the message differs from its header"))?;
         match (kind, to) {
             (Some(METHOD_RETURN), Some(to)) => {
                 let signature = signature.to_owned();
@@ -182,7 +182,7 @@ impl IncomingMessage {
                 };
                 Ok(IncomingMessage::Error(to, error, text))
             }
-            (Some(METHOD_RETURN | ERROR), None) => Err(WireError("an answer to nothing")),
+            (Some(METHOD_RETURN | ERROR), None) => Err(WireError("reply without a request")),
             _ => Ok(IncomingMessage::Other),
         }
     }

@@ -152,7 +152,7 @@ impl Keychain for SecretService {
         match done {
             // No service is known to say back what it was given; this makes sure.
             Err(KeychainError::Refused(text)) if text.contains(secret.expose()) => {
-                Err(KeychainError::Refused("the item was not accepted".to_owned()))
+                Err(KeychainError::Refused("the item was rejected".to_owned()))
             }
             done => done,
         }
@@ -187,7 +187,7 @@ impl Keychain for SecretService {
     }
 }
 
-/// Whether an error stands for a missing item. Services use different errors.
+/// Whether an error means a missing item. Services use different errors.
 fn is_gone(error: &ErrorReply) -> bool {
     matches!(
         error.name.strip_prefix("org.freedesktop."),
@@ -205,7 +205,7 @@ fn secret(body: &mut Decoder<'_>) -> Result<Secret, WireError> {
     body.align(8)?;
     body.path()?;
     body.blob()?;
-    let text = std::str::from_utf8(body.blob()?).map_err(|_| WireError("a secret that is not text"))?;
+    let text = std::str::from_utf8(body.blob()?).map_err(|_| WireError("secret is not valid UTF-8"))?;
     body.string()?;
     Ok(Secret::new(text))
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::change::Refusal;
 use crate::ids::{SecretHash, TokenId, UserName};
 
 pub use sessile_wire::service::TokenScope;
@@ -17,7 +18,7 @@ pub struct Account {
     pub disabled_ms: Option<i64>,
 }
 
-/// An access token without its secret, which is shown once and stored nowhere.
+/// Access token without its secret, which is printed once and not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Id of the token.
@@ -41,7 +42,7 @@ pub struct NewLogin {
     pub device_hash: SecretHash,
     /// Hash of the user code, by which it is approved.
     pub code_hash: SecretHash,
-    /// Name that the client gives itself.
+    /// Display name of the client.
     pub client: String,
     /// Address of the client.
     pub peer: Option<String>,
@@ -52,7 +53,7 @@ pub struct NewLogin {
 /// A pending device login, as an administrator sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// Name that the client gives itself.
+    /// Display name of the client.
     pub client: String,
     /// Address of the client.
     pub peer: Option<String>,
@@ -92,7 +93,7 @@ pub struct NewTokenHash {
 /// Result of collecting the token of a device login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginCollection {
-    /// The token, which is given once.
+    /// New token; returned once.
     Token(Token),
     /// The login is not decided yet.
     Pending,
@@ -115,4 +116,14 @@ pub enum AccountChange {
     Revoke(TokenId),
     /// Approves or denies a device login, by the hash of its user code.
     Decide(SecretHash, LoginDecision),
+}
+
+impl AccountChange {
+    /// Refusal of a change that changed no row.
+    pub(crate) fn refusal(&self) -> Refusal {
+        match self {
+            AccountChange::AddUser(_) => Refusal::AccountExists,
+            _ => Refusal::NoAccount,
+        }
+    }
 }

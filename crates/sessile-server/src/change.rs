@@ -79,7 +79,7 @@ pub enum StoreChange {
     Fork {
         /// Id of the session.
         session: SessionId,
-        /// Number of the last message that is copied; all if none is given.
+        /// Number of the last copied message; `None` copies all.
         at: Option<i64>,
         /// Id of the new session.
         id: SessionId,
@@ -101,7 +101,7 @@ pub enum StoreChange {
     Ask {
         /// Resource of the queue.
         resource: Resource,
-        /// Name that the holder gives itself.
+        /// Display name of the holder.
         holder: String,
         /// Claim of the request, new each time it is sent. A request that is sent again under its key takes the place over.
         claim: String,
@@ -114,6 +114,9 @@ pub enum StoreChange {
         ttl_ms: i64,
         /// Longest wait, in milliseconds.
         wait_ms: i64,
+        /// Session that the lock belongs to: it is released when the session ends.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         /// Number of last messages that come with a turn.
         history: i64,
     },
@@ -127,6 +130,9 @@ pub enum StoreChange {
         claim: String,
         /// Lease, in milliseconds.
         ttl_ms: i64,
+        /// Session that the lock belongs to: it is released when the session ends.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         /// Number of last messages that come with a turn.
         history: i64,
     },
@@ -176,8 +182,8 @@ pub enum StoreChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation: Option<AgentConversation>,
     },
-    /// Takes the conversation with the agent out of the store, in a turn. Appending and removing messages deletes it too: until
-    /// the turn is committed nobody knows what the agent has heard.
+    /// Removes the conversation with the agent from the store, in a turn. Appending and removing messages deletes it
+    /// too: until the turn is committed the agent's view of the conversation is unknown.
     TakeConversation {
         /// Id of the session.
         session: SessionId,
@@ -342,47 +348,50 @@ pub enum ChangeOutcome {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The user has no such session.
-    #[error("there is no such session")]
+    #[error("session not found")]
     NoSession,
     /// The session has ended or expired.
-    #[error("the session is over")]
+    #[error("the session has ended or expired")]
     SessionOver,
     /// Another live session has the name.
-    #[error("a live session has this name")]
+    #[error("a live session with this name already exists")]
     NameTaken,
     /// The revision differs from the expected one.
-    #[error("it has changed since: its revision is {revision}")]
+    #[error("revision conflict: the current revision is {revision}")]
     Changed {
         /// Current revision; 0 if the entry does not exist.
         revision: i64,
     },
     /// The resource is held.
-    #[error("somebody holds it until {expires_ms}")]
+    #[error("held by another holder until {expires_ms}")]
     Held {
-        /// Name that the holder gives itself.
+        /// Display name of the holder.
         holder: String,
         /// Expiry of the lease.
         expires_ms: i64,
     },
     /// Lease lost: it expired, or was taken over.
-    #[error("the place {token} is lost")]
+    #[error("fencing token {token} is no longer valid")]
     Lost {
         /// Fencing token of the caller.
         token: FencingToken,
     },
     /// Place in the queue lost: it expired, or was removed.
-    #[error("the place {} is lost", .place.map_or(0, Position::get))]
+    #[error("place {} in the queue is no longer valid", .place.map_or(0, Position::get))]
     PlaceLost {
         /// Position of the place, if the caller knows it.
         place: Option<Position>,
     },
-    /// The user or token does not exist, or exists already.
-    #[error("there is no such user or token, or there is one already")]
+    /// The user, token or login does not exist.
+    #[error("user or token not found")]
     NoAccount,
+    /// The user already exists.
+    #[error("user already exists")]
+    AccountExists,
     /// The session has no message of this number.
-    #[error("there is no message {number}: the session has {messages}")]
+    #[error("message {number} not found: the session has {messages}")]
     NoMessage {
-        /// Number that was asked for.
+        /// Requested number.
         number: i64,
         /// Number of messages.
         messages: i64,
@@ -391,7 +400,7 @@ pub enum Refusal {
     #[error("a session has at most {MOST_SETTINGS} settings")]
     TooManySettings,
     /// The idempotency key was used for another change.
-    #[error("this idempotency key was used for something else")]
+    #[error("the idempotency key was used for another request")]
     KeyReused,
 }
 
@@ -407,6 +416,7 @@ impl Refusal {
             // One name for both: the audit log had it before leases and places were distinguished by type.
             Refusal::Lost { .. } | Refusal::PlaceLost { .. } => "lost",
             Refusal::NoAccount => "no_account",
+            Refusal::AccountExists => "account_exists",
             Refusal::NoMessage { .. } => "no_message",
             Refusal::TooManySettings => "too_many_settings",
             Refusal::KeyReused => "key_reused",

@@ -75,9 +75,9 @@ macro_rules! text_ids {
 text_ids! {
     /// Name of a user. Every change and every query carries one, and a store sees only the rows of that user.
     UserName, is_user_name,
-        "a user's name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`, and begins with a letter or digit";
+        "invalid user name: 1 to 64 letters, digits, `.`, `_`, `-` or `@` required, beginning with a letter or digit";
     /// Id of an access token. It opens nothing: the secret of the token does.
-    TokenId, is_uuid, "a token's id is a UUID";
+    TokenId, is_uuid, "invalid token id: a UUID is required";
 }
 
 impl TokenId {
@@ -126,8 +126,8 @@ macro_rules! number_ids {
 number_ids! {
     /// Position of a place in a queue.
     Position;
-    /// Fencing token of a turn or lock: larger than that of everyone who held it before. Which one is valid only the store
-    /// knows, so every number can be asked for.
+    /// Fencing token of a turn or lock: larger than that of every earlier holder. Only the store knows which one is
+    /// valid, so requests may contain any number.
     FencingToken;
 }
 
@@ -190,7 +190,7 @@ impl From<SessionId> for SessionRef {
     }
 }
 
-/// Secret of an access token: what a client sends. It is not printed, and only its hash is stored.
+/// Secret of an access token, as a client sends it. It is not printed, and only its hash is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSecret(Secret);
 
@@ -218,8 +218,8 @@ impl TokenSecret {
     }
 }
 
-/// SHA-256 hash of a token or code, which is all that is stored of it. A plain hash is enough for random secrets: there is
-/// nothing to guess.
+/// SHA-256 hash of a token or code; the secret itself is not stored. A plain hash is enough, because random secrets
+/// cannot be guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(String);
 

@@ -1,8 +1,8 @@
-//! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
+//! Session service: sessions, messages, turns, values and locks of many users, isolated from each other.
 //!
-//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), `rules` (what a change comes to,
-//! without I/O), [`store`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the
-//! network), `mcp` (the same for agents), [`serve`] (listening, and ending well).
+//! Reading order: [`change`] and [`query`] (requests to a store as data), `rules` (decisions about changes, without
+//! I/O), [`store`] (the stores that execute them). Then [`users`] (accounts), `http` (the API), `mcp` (the tools of
+//! agents), [`serve`] (listening and shutdown).
 //!
 //! | module | content |
 //! |---|---|

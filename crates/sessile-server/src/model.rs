@@ -143,11 +143,14 @@ pub struct Ticket {
     pub place: Position,
     /// Fencing token, once it is held.
     pub token: Option<FencingToken>,
-    /// Name that the holder gives itself.
+    /// Display name of the holder.
     pub holder: String,
     /// Mode in which it is held or waited for; turns are exclusive.
     #[serde(default)]
     pub mode: LockMode,
+    /// Session that a lock belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// Time of the request.
     pub asked_ms: i64,
     /// Expiry, unless it is renewed.

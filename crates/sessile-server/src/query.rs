@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::ChangeOutcome;
-use crate::ids::{SessionId, SessionRef};
+use crate::ids::{FencingToken, SessionId, SessionRef};
 use crate::json_text::JsonText;
 use crate::model::{EntryRecord, HistoryEntry, MessageRecord, SessionEvent, SessionRecord, Ticket};
+
+/// Rows of a page that are read as quickly as they are handed over to another thread.
+const SHORT_PAGE: i64 = 100;
 
 /// A query for a user's data.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +69,11 @@ pub enum Query {
         /// Number of items, at most.
         limit: i64,
     },
+    /// Locks that a session holds.
+    SessionLocks {
+        /// Id of the session.
+        session: SessionId,
+    },
     /// Outcome of the change that was made under an idempotency key.
     Answered {
         /// Id of the session that the caller asks about.
@@ -106,7 +114,7 @@ impl Query {
             Query::Messages { .. } => "messages",
             Query::LastMessages { .. } => "last_messages",
             Query::Entries { .. } => "entries",
-            Query::Locks { .. } => "locks",
+            Query::Locks { .. } | Query::SessionLocks { .. } => "locks",
             Query::Answered { .. } => "answered",
             Query::Events { .. } => "events",
             Query::History { .. } => "history",
@@ -120,10 +128,27 @@ impl Query {
             Query::Messages { session, .. }
             | Query::LastMessages { session, .. }
             | Query::Entries { session, .. }
+            | Query::SessionLocks { session }
             | Query::Answered { session, .. }
             | Query::Events { session, .. } => Some(session.as_str()),
             Query::History { session, .. } => session.as_deref(),
             Query::Sessions { .. } | Query::Locks { .. } => None,
+        }
+    }
+
+    /// Whether the query reads a few rows by their keys, however much the user has stored.
+    pub(crate) fn is_short(&self) -> bool {
+        match self {
+            Query::Session { .. } | Query::Answered { .. } => true,
+            Query::Messages { limit, .. }
+            | Query::LastMessages { limit, .. }
+            | Query::Entries { limit, .. }
+            | Query::Events { limit, .. } => *limit <= SHORT_PAGE,
+            // Their filters are applied to rows that may not match.
+            Query::Sessions { .. }
+            | Query::Locks { .. }
+            | Query::SessionLocks { .. }
+            | Query::History { .. } => false,
         }
     }
 }
@@ -165,8 +190,8 @@ impl EventPage {
 /// Rows that a store reads at most in search of the items of one page. A page that is not full by then ends there.
 pub const SCAN_ROWS: i64 = 256;
 
-/// Size of a page while it is read. A store stops at the item that fills the page, so that one query reads the whole page and
-/// no more than the page and one item are in memory.
+/// Size of a page while it is read. A store stops at the item that fills the page: one query reads the whole page,
+/// and at most one item more is in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageSize {
     left: i64,
@@ -237,6 +262,8 @@ pub enum QueryAnswer {
     Entries(ListPage<EntryRecord>),
     /// Locks, in the order of their names.
     Locks(ListPage<LockRecord>),
+    /// Locks of a session, each with the fencing token of its lease.
+    SessionLocks(Vec<(String, FencingToken)>),
     /// Entries of the audit log.
     History(ListPage<HistoryEntry>),
     /// Events, with the number of the session's last one.

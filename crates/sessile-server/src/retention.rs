@@ -37,7 +37,7 @@ pub struct RetentionPolicy {
     pub events: Duration,
     /// The audit log.
     pub audit: Duration,
-    /// Sessions after their end; nothing if for ever.
+    /// Retention of ended sessions; `None` keeps them.
     pub sessions: Option<Duration>,
 }
 
@@ -61,7 +61,7 @@ pub enum SessionRetention {
 }
 
 impl SessionRetention {
-    /// The time for which ended sessions are kept; none if for ever.
+    /// Retention of ended sessions; `None` keeps them.
     pub(crate) async fn resolve(self, db: &ServiceStore) -> Result<Option<Duration>, ServiceStoreError> {
         match self {
             SessionRetention::OfStore => db.session_retention().await,
@@ -71,9 +71,9 @@ impl SessionRetention {
     }
 }
 
-/// Removes what is older than it is to be kept, as of a time; how many rows and sessions. Only users who have something to
-/// remove are visited, and not before 1 % of the time has passed since: else an active user would be visited each time for a
-/// few rows. Any number of processes may do so at once.
+/// Removes rows and sessions that are older than their retention at a time, and returns their numbers. It visits only
+/// users with old rows, and only after another 1 % of the retention has passed; otherwise it would visit an active
+/// user each time for a few rows. Processes may sweep concurrently.
 pub async fn sweep(
     db: &ServiceStore,
     keep: &RetentionPolicy,

@@ -16,25 +16,25 @@ pub enum UserError {
     #[error(transparent)]
     InvalidName(#[from] InvalidId),
     /// The user exists already.
-    #[error("user {0:?} exists already")]
+    #[error("user {0:?} already exists")]
     Exists(String),
     /// The user does not exist.
-    #[error("there is no user {0:?}")]
+    #[error("user {0:?} not found")]
     NoUser(String),
     /// The user is disabled.
     #[error("user {0:?} is disabled")]
     Disabled(String),
     /// The token does not exist.
-    #[error("there is no token {0:?}")]
+    #[error("token {0:?} not found")]
     NoToken(String),
     /// No device login has this user code.
-    #[error("no login waits under the code {0:?}")]
+    #[error("no pending login with the code {0:?}")]
     NoLogin(String),
     /// A token without a scope.
-    #[error("a token needs a scope: read, write or admin")]
+    #[error("a token requires a scope: read, write or admin")]
     NoScope,
     /// Random number generator of the system failed.
-    #[error("no random bytes: {0}")]
+    #[error("cannot read random bytes: {0}")]
     Random(String),
     /// The store failed.
     #[error(transparent)]

@@ -110,7 +110,7 @@ impl Authority {
     }
 }
 
-/// Scheme, host and port: what decides which server gets a request.
+/// Scheme, host and port, which identify the server of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HttpOrigin {
     scheme: UrlScheme,
@@ -171,7 +171,7 @@ impl HttpOrigin {
         is_loopback(&self.host)
     }
 
-    /// Whether a credential may be sent there: nobody on the way can read the request.
+    /// Whether a credential may be sent to the origin: the connection is encrypted or local.
     pub fn is_secure(&self) -> bool {
         self.is_https() || self.is_loopback()
     }
@@ -202,7 +202,7 @@ fn is_loopback(host: &str) -> bool {
     }
 }
 
-/// Whether a byte may stand in a host name: unreserved characters and delimiters of RFC 3986, no percent-encoding.
+/// Whether a byte is valid in a host name: unreserved characters and delimiters of RFC 3986, no percent-encoding.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
 }

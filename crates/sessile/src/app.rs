@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::names::CredentialName;
 use crate::settings::{BASE, Definition};
 use crate::vault::KeychainConnector;
-use crate::{agents, run, session};
+use crate::{agents, conversation, run, session};
 
 /// Settings of the library, each list defined where its settings are read.
-const LIBRARY_SETTINGS: [&[Definition]; 4] = [BASE, session::SETTINGS, run::SETTINGS, agents::SETTINGS];
+const LIBRARY_SETTINGS: [&[Definition]; 5] =
+    [BASE, session::SETTINGS, run::SETTINGS, agents::SETTINGS, conversation::SETTINGS];
 
 /// An application that keeps its state with this library.
 ///
@@ -73,7 +74,7 @@ impl App {
         path.ancestors().find(|dir| dir.file_name().is_some_and(|found| *found == *name))?.parent()
     }
 
-    /// The variable that stands for a credential: `SESSILE_CREDENTIAL_GH_BOT` for `gh-bot`.
+    /// Variable that holds a credential: `SESSILE_CREDENTIAL_GH_BOT` for `gh-bot`.
     pub fn credential_variable(&self, name: &CredentialName) -> String {
         let word: String = name
             .as_str()

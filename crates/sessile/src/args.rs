@@ -29,10 +29,10 @@ impl OutputFormat {
     }
 }
 
-/// Colouring of output.
+/// Color of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On terminals, unless the environment says no.
+    /// On terminals, unless a variable disables color.
     #[default]
     Auto,
     /// Always.
@@ -58,14 +58,14 @@ impl Color {
 #[command(next_help_heading = "Global options")]
 pub struct StateArgs {
     /// Use this context
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, short = 'c', global = true, value_name = "NAME")]
     pub context: Option<String>,
 
     /// Work in this session
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, short = 's', global = true, value_name = "ID")]
     pub session: Option<String>,
 
-    /// Act with this credential
+    /// Use this credential
     #[arg(long, global = true, value_name = "NAME")]
     pub credential: Option<String>,
 
@@ -77,7 +77,7 @@ pub struct StateArgs {
     #[arg(long, global = true)]
     pub no_config: bool,
 
-    /// Set a setting for this call
+    /// Override a setting for this call
     #[arg(long, global = true, value_name = "KEY=VALUE", action = ArgAction::Append)]
     pub set: Vec<String>,
 
@@ -85,11 +85,11 @@ pub struct StateArgs {
     #[arg(long, short = 'o', global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     pub output: Option<OutputFormat>,
 
-    /// Answer yes to what would be asked
+    /// Confirm without a prompt
     #[arg(long, short = 'y', global = true)]
     pub yes: bool,
 
-    /// Never ask, even on a terminal
+    /// Never prompt, even on a terminal
     #[arg(long, global = true)]
     pub no_input: bool,
 
@@ -97,15 +97,15 @@ pub struct StateArgs {
     #[arg(long, global = true, value_name = "DURATION", value_parser = parse_duration)]
     pub lock_timeout: Option<Duration>,
 
-    /// Print no more than the result
+    /// Print only the result
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
 
-    /// Print more about what is done; twice (-vv) for debugging
+    /// Print details; twice (-vv) for debugging
     #[arg(long, short = 'v', global = true, action = ArgAction::Count)]
     pub verbose: u8,
 
-    /// Colour the output: auto, always or never
+    /// Color the output: auto, always or never
     #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true)]
     pub color: Option<Color>,
 }

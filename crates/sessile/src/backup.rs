@@ -31,11 +31,11 @@ impl StateBackup {
         // A session that is back from the dead has no room any more.
         for session in state.sessions()?.list(None, true, usize::MAX)? {
             if !session.room().exists() {
-                session.room().create(state.world())?;
+                session.room().create(state.world(), true)?;
             }
         }
         let subject = self.path.display().to_string();
-        record(state, "backup restore", &subject, "restore the copy of what it replaced instead")?;
+        record(state, "backup restore", &subject, "restore the database that was kept")?;
         Ok(kept)
     }
 }

@@ -4,14 +4,14 @@
 //! session or mode is a changed copy, so that nothing of it is lost on the way.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::app::App;
 use crate::args::StateArgs;
 use crate::context::anonymous;
 use crate::dirs::Dirs;
 use crate::error::{Result, UsageError};
-use crate::files::LockWait;
+use crate::files::{LockWait, WaitCallback};
 use crate::names::SessionId;
 use crate::overrides::{Overrides, with_variables};
 use crate::settings::{Layer, Origin, Value};
@@ -24,7 +24,7 @@ pub enum ConfigSource {
     Usual,
     /// This file alone.
     File(PathBuf),
-    /// No session.
+    /// No file.
     Nothing,
 }
 
@@ -49,8 +49,8 @@ pub enum SessionMode {
 pub struct Mode {
     /// Session that the call works in.
     pub session: SessionMode,
-    /// Whether a variable may name a session that is gone, and a flag a context that is not the session's. For calls
-    /// that only read, or that leave a session behind.
+    /// Whether the call accepts a variable with a session that no longer exists, and a flag with a context other than
+    /// the session's. For calls that only read, or that leave a session.
     pub tolerates_stale_session: bool,
     /// Whether settings may be unreadable. For calls that repair them, or that need none.
     pub tolerates_broken_settings: bool,
@@ -80,7 +80,7 @@ impl Mode {
     };
 }
 
-/// One invocation of an application.
+/// One invocation of an application. It can be sent to another thread, which opens a state of its own from it.
 #[derive(Clone)]
 pub struct StateCall {
     app: App,
@@ -92,11 +92,11 @@ pub struct StateCall {
     dirs: Dirs,
     enclosing_session: Option<String>,
     session_origin: Origin,
-    on_wait: Rc<dyn Fn(&LockWait<'_>)>,
+    on_wait: WaitCallback,
 }
 
 impl StateCall {
-    /// The call of an application with these arguments; variables stand in for arguments that are not given.
+    /// Call of an application. Variables replace the arguments that are missing.
     pub fn new(app: &App, world: World, args: StateArgs) -> Result<Self> {
         // Before variables fill the arguments in, after which flag and variable look the same.
         let session_origin = match &args.session {
@@ -130,7 +130,7 @@ impl StateCall {
             dirs,
             enclosing_session,
             session_origin,
-            on_wait: Rc::new(|_| ()),
+            on_wait: Arc::new(|_| Box::new(())),
         })
     }
 
@@ -148,10 +148,14 @@ impl StateCall {
         self
     }
 
-    /// The same call with a function that is called when a lock is waited for.
+    /// The same call with a function that is called when a lock is waited for. The wait drops what it returns when it
+    /// ends, such as a progress line.
     #[must_use]
-    pub fn on_wait(mut self, report: impl Fn(&LockWait<'_>) + 'static) -> Self {
-        self.on_wait = Rc::new(report);
+    pub fn on_wait<T: 'static>(
+        mut self,
+        report: impl Fn(&LockWait<'_>) -> T + Send + Sync + 'static,
+    ) -> Self {
+        self.on_wait = Arc::new(move |wait| Box::new(report(wait)));
         self
     }
 
@@ -195,7 +199,7 @@ impl StateCall {
         &self.world
     }
 
-    /// The arguments, with the variables that stand for them.
+    /// Arguments; variables fill in for missing flags.
     pub fn args(&self) -> &StateArgs {
         &self.args
     }
@@ -249,8 +253,8 @@ impl StateCall {
         }
     }
 
-    pub(crate) fn wait_callback(&self) -> Rc<dyn Fn(&LockWait<'_>)> {
-        Rc::clone(&self.on_wait)
+    pub(crate) fn wait_callback(&self) -> WaitCallback {
+        Arc::clone(&self.on_wait)
     }
 
     /// A path made absolute, for messages and for the store.

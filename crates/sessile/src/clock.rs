@@ -31,8 +31,8 @@ impl Moment {
         }
     }
 
-    /// Time since another moment, in milliseconds. One that lies in the future, by a clock that was set back between two
-    /// starts of the machine, was long ago: a session from then is not kept for ever.
+    /// Time since another moment, in milliseconds. A moment in the future (the clock was set back between two starts
+    /// of the machine) counts as long ago, so that its session still expires.
     pub fn since(&self, earlier: &Moment) -> i64 {
         const SKEW_MS: i64 = 60_000;
         if self.same_boot(earlier) {

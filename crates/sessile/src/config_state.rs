@@ -1,14 +1,14 @@
 //! The state directory beside a `--config` file: the lock of the calls that write to it, and its removal.
 //!
-//! `FILE.state/` goes with its last session, if nothing else is left in it. A call that writes holds a shared kernel lock on a file in the
-//! directory until it ends. The call that removes the directory needs that lock exclusively, so no call writes to a store that is already
-//! unlinked. A call that waited for the lock meanwhile finds the file gone, and creates the directory anew.
+//! `FILE.state/` is removed with its last session, if nothing else is left in it. A call that writes holds a shared
+//! kernel lock on a file in the directory until it ends. The call that removes the directory takes that lock
+//! exclusively, so no call writes to an unlinked store. A call that waited for the lock creates the directory again
+//! if the file is missing.
 
-use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::files::NO_FOLLOW;
@@ -19,12 +19,13 @@ const CALLS: &str = "calls";
 
 /// Files of a state directory that hold nothing once its store is vacant. The store is removed before the lock.
 const OWN_FILES: [&str; 4] = ["state.db-shm", "state.db-wal", "state.db", CALLS];
-const ROOMS: &str = "rooms";
+/// Directories that hold nothing then, if they are empty.
+const OWN_DIRS: [&str; 2] = ["rooms", crate::conversation::DELIVERIES];
 
 /// Lock of a call on the state directory beside a file. Copies of the call share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallLock {
-    held: Rc<OnceCell<File>>,
+    held: Arc<OnceLock<File>>,
 }
 
 impl CallLock {
@@ -77,14 +78,16 @@ fn has_only_own(dir: &Path) -> bool {
     let is_own = |entry: std::fs::DirEntry| {
         let name = entry.file_name();
         let is_empty = || std::fs::read_dir(entry.path()).is_ok_and(|mut rooms| rooms.next().is_none());
-        OWN_FILES.iter().any(|own| name == *own) || (name == ROOMS && is_empty())
+        OWN_FILES.iter().any(|own| name == *own) || (OWN_DIRS.iter().any(|own| name == *own) && is_empty())
     };
     std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_own)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "nothing in the directory is left to lose")]
 fn remove(dir: &Path) -> Result<()> {
-    let _ = std::fs::remove_dir(dir.join(ROOMS));
+    for name in OWN_DIRS {
+        let _ = std::fs::remove_dir(dir.join(name));
+    }
     for name in OWN_FILES {
         let _ = std::fs::remove_file(dir.join(name));
     }

@@ -8,18 +8,17 @@ use crate::state::State;
 pub enum Consent {
     /// Given on the command line.
     Given,
-    /// A person is there to be asked. End of input is a no.
+    /// A prompt is possible. End of input means no.
     Ask,
 }
 
-/// Whether a person can be asked by this call: standard input and error are a terminal, and neither `CI` nor `--no-input`
-/// is set.
+/// Whether this call can prompt: standard input and error are a terminal, and neither `CI` nor `--no-input` is set.
 pub fn can_ask(state: &State) -> bool {
     // The question is printed there; one that nobody sees cannot be answered.
     state.call().is_interactive() && state.world().streams().stderr
 }
 
-/// Confirmation that was given or can be asked for; an error with `what` otherwise. No variable gives it.
+/// Consent by flag or by prompt; an error with `what` if neither is possible. No variable grants it.
 pub fn consent(state: &State, what: impl Into<String>) -> Result<Consent> {
     if state.args().yes {
         Ok(Consent::Given)

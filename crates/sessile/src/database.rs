@@ -14,12 +14,13 @@ use crate::files::Locker;
 use crate::store::Store;
 
 pub use crate::store::{
-    BackupSnapshot, column_list, is_unfit_row, missing_column, new_in_memory, raise_revisions, save_revisions,
+    BackupSnapshot, SENT_CHANGE, column_list, is_unfit_row, missing_column, new_in_memory, raise_revisions,
+    save_revisions,
 };
 
 /// Opens a database for writing. One that does not exist is created, an older one migrated.
 pub fn connect(path: &Path, locker: &Locker) -> Result<Connection> {
-    Store::open_for_writing(path, locker).map(Store::into_connection)
+    Store::open_for_writing(path, locker).and_then(Store::into_connection)
 }
 
 /// Copies a database into a new file while others use it; without a target, beside the database. Returns its path.
@@ -47,7 +48,7 @@ impl ExclusiveDatabase {
     }
 
     /// The connection.
-    pub fn into_connection(self) -> Connection {
+    pub fn into_connection(self) -> Result<Connection> {
         self.store.into_connection()
     }
 }

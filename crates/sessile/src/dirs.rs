@@ -28,7 +28,7 @@ pub struct Dirs {
     system_runtime: Option<PathBuf>,
     /// The administrator's.
     system: PathBuf,
-    /// Lock on the state directory if it is beside a file that was given, and not one that the user named.
+    /// Lock on the state directory beside a `--config` file; `None` if the user chose the directory.
     beside: Option<CallLock>,
     /// Whether the state directory exists and passed the check.
     is_state_checked: Cell<bool>,
@@ -37,8 +37,8 @@ pub struct Dirs {
 impl Dirs {
     /// The directories, from the application's own variables, then XDG's, then the home directory.
     ///
-    /// XDG says that a relative path in its variables is ignored. In the application's own it is an error: whoever
-    /// set one does not expect the usual directory to be written.
+    /// The XDG specification ignores a relative path in its variables. In the application's own variables it is an
+    /// error: a user who sets one does not expect writes to the default directory.
     pub fn resolve(app: &App, world: &World) -> Result<Self> {
         for own in ["CONFIG_DIR", "STATE_DIR", "CACHE_DIR", "RUNTIME_DIR", "SYSTEM_DIR"] {
             let variable = app.variable(own);
@@ -145,12 +145,12 @@ impl Dirs {
         self.beside.as_ref()
     }
 
-    /// The cache directory, if there is a place for one.
+    /// Cache directory, if one can be resolved.
     pub fn cache(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
 
-    /// The runtime directory, if the system gives one that nobody else can get at. It need not exist yet.
+    /// Runtime directory, if it is private to the user. It need not exist yet.
     pub fn runtime(&self, uid: u32) -> std::result::Result<&Path, RuntimeProblem> {
         let dir = self.runtime.as_deref().ok_or(RuntimeProblem::Missing)?;
         if let Some(system) = &self.system_runtime {
@@ -165,7 +165,7 @@ impl Dirs {
         &self.system
     }
 
-    /// The user's settings file, if there is a place for one.
+    /// The user's settings file, if a configuration directory can be resolved.
     pub fn user_settings(&self) -> Option<PathBuf> {
         self.config.as_ref().map(|dir| dir.join("config.toml"))
     }

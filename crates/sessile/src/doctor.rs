@@ -10,7 +10,8 @@ use crate::config::validate;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result, StoreError, VaultError};
 use crate::files::{TEMPORARY, network_file_system};
-use crate::hook::{START_UP_FILES, assigned, is_comment};
+use crate::hook::{HookLine, START_UP_FILES, ShellStatus, assigned, is_comment};
+use crate::run::shell::Shell;
 use crate::runtime::RuntimeProblem;
 use crate::secrets::is_secret;
 use crate::session::Session;
@@ -19,6 +20,9 @@ use crate::state::State;
 use crate::store::{PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::{quoted, shell_quoted, shown};
+
+/// Message of a check without findings.
+pub const HEALTHY: &str = "nothing wrong";
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -61,13 +65,14 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("vault", vault),
         ("tools", tools),
         ("start-up files", start_up_files),
+        ("shell hook", shell_hook),
         ("clock", clock),
         ("leftovers", leftovers),
     ] {
         // One check that fails must not hide the others.
         let findings = check(state).unwrap_or_else(|error| vec![Finding::of_error(state, &error)]);
         if findings.is_empty() {
-            checks.push(Check { name, health: Health::Ok, message: "nothing wrong".into(), fix: None });
+            checks.push(Check { name, health: Health::Ok, message: HEALTHY.into(), fix: None });
         }
         checks.extend(findings.into_iter().map(|Finding { health, message, fix }| Check {
             name,
@@ -119,12 +124,15 @@ fn directories(state: &State) -> Result<Vec<Finding>> {
     {
         findings.push(Finding::warning(
             format!("XDG_RUNTIME_DIR is {}, which does not exist", shown(runtime.display())),
-            "log in anew, or unset XDG_RUNTIME_DIR".to_owned(),
+            "log in again, or unset XDG_RUNTIME_DIR".to_owned(),
         ));
     } else if let Err(RuntimeProblem::Exposed { path, reason }) = state.runtime_dir() {
         findings.push(Finding::warning(
-            format!("runtime directory {} {reason}; it is not used", shown(path.display())),
-            format!("chmod 700 {}, if it is yours alone; else set XDG_RUNTIME_DIR to another", word(&path)),
+            format!("runtime directory {} {reason}; ignored", shown(path.display())),
+            format!(
+                "chmod 700 {} if only you use it; otherwise set XDG_RUNTIME_DIR to another directory",
+                word(&path)
+            ),
         ));
     }
     Ok(findings)
@@ -249,7 +257,7 @@ fn secrets_in(context: &Context) -> Vec<Finding> {
     plain
         .map(|(name, _)| {
             Finding::warning(
-                format!("{} keeps {} in plain text", shown(context.path().display()), shown(name)),
+                format!("{} contains {} in plain text", shown(context.path().display()), shown(name)),
                 format!("refer to a credential: {name} = {{ credential = \"NAME\" }}"),
             )
         })
@@ -270,7 +278,7 @@ fn secrets_in_settings(state: &State) -> Result<Vec<Finding>> {
         for found in settings.explain(&key)?.into_iter().filter(|found| is_file(found.origin.layer)) {
             if found.value.as_str().is_some_and(|text| is_secret(name, text)) {
                 findings.push(Finding::warning(
-                    format!("{} keeps {} in plain text", found.origin, shown(name)),
+                    format!("{} contains {} in plain text", found.origin, shown(name)),
                     crate::secrets::USE_THE_VAULT.replace("{name}", state.app().name()),
                 ));
             }
@@ -303,7 +311,7 @@ fn pointers(state: &State) -> Result<Vec<Finding>> {
         if state.contexts().find(&name.parse()?)?.is_none() {
             findings.push(Finding::warning(
                 format!(
-                    "terminal {} points to context {}, which does not exist",
+                    "terminal {} has selected context {}, which does not exist",
                     shown(Terminal::key_device(&pointer.key.place)),
                     quoted(name)
                 ),
@@ -323,7 +331,7 @@ fn sessions(state: &State) -> Result<Vec<Finding>> {
         let session = Session::of_row(row, state.dirs().state()?)?;
         if !session.room().exists() {
             findings.push(Finding::error(
-                format!("session {} has lost its room", quoted(session.label())),
+                format!("the room of session {} is missing", quoted(session.label())),
                 format!("{} session stop {}", state.app().name(), session.id),
             ));
         }
@@ -366,7 +374,7 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     if vault.has_leftover() {
         findings.push(Finding::warning(
-            "credentials are in the keychain, and a move has left some in a file".to_owned(),
+            "credentials are in the keychain, but an interrupted move left some in a file".to_owned(),
             format!("{} auth move --to keychain --from file", state.app().name()),
         ));
     }
@@ -395,7 +403,7 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
             if !said && !all.iter().any(|one| one.about.name.as_str() == credential) {
                 let fix = format!("{} auth set {}", state.app().name(), shell_quoted(credential));
                 warn(
-                    format!("context {name} gives out credential {}, which is not there", quoted(credential)),
+                    format!("context {name} uses credential {}, which does not exist", quoted(credential)),
                     Some(fix),
                 );
             }
@@ -405,6 +413,36 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
 }
 
 /// A variable that a shell's start-up file sets leads every shell in a session out of it.
+/// Checks that the shell of an interactive call is hooked, and in step with its selection.
+fn shell_hook(state: &State) -> Result<Vec<Finding>> {
+    let Some(status) = ShellStatus::of(state) else { return Ok(Vec::new()) };
+    let app = state.app().name();
+    let finding = if !status.hooked {
+        let program = state.world().variable("SHELL").and_then(|path| path.to_str());
+        let shell = program.and_then(Shell::of_program);
+        let line = shell.map(|shell| HookLine::of(state, shell)).transpose()?;
+        let fix = match line.and_then(|line| Some((line.path, line.found_at?))) {
+            Some((path, at)) => format!("start a new shell: {}:{at} loads the hook", shown(path.display())),
+            None => format!("{app} hook install"),
+        };
+        Finding::warning(
+            "this shell is not hooked: commands typed in it are not affected by a selection",
+            fix,
+        )
+    } else if status.in_step {
+        Finding { health: Health::Ok, message: "this shell is hooked and in step".into(), fix: None }
+    } else {
+        let places = status.overridden.iter().filter_map(|variable| variable.place.clone());
+        let places: Vec<String> = places.collect();
+        let fix = match places.is_empty() {
+            true => format!("select again: {app} context use NAME"),
+            false => format!("remove {}, or load the hook after it", places.join(", ")),
+        };
+        Finding::warning(format!("this shell is not in step: {}", status.line()), fix)
+    };
+    Ok(vec![finding])
+}
+
 fn start_up_files(state: &State) -> Result<Vec<Finding>> {
     let Some(home) = state.world().home() else { return Ok(Vec::new()) };
     let mut names = std::collections::BTreeMap::new();
@@ -446,7 +484,7 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
             };
             findings.push(Finding::warning(
                 format!(
-                    "{}:{} sets {name}, which leads {tool} out of a session, or away from what its context binds",
+                    "{}:{} sets {name}, which redirects {tool} away from its session and its context's targets",
                     shown(path.display()),
                     at + 1
                 ),
@@ -466,7 +504,7 @@ fn clock(state: &State) -> Result<Vec<Finding>> {
     Ok((behind > TOLERANCE_S)
         .then(|| {
             Finding::error(
-                format!("the clock is {behind} s behind the state database: it was set back"),
+                format!("the clock is {behind} s behind the state database"),
                 "set the clock (timedatectl set-ntp true); approvals may be shorter or longer until then"
                     .to_owned(),
             )
@@ -498,7 +536,7 @@ fn leftovers(state: &State) -> Result<Vec<Finding>> {
         .filter(|path| path.symlink_metadata().is_ok())
         .map(|path| {
             Finding::warning(
-                format!("{} was left by a writer that was killed", shown(path.display())),
+                format!("{} was left by a killed process", shown(path.display())),
                 format!("rm {}", word(&path)),
             )
         })

@@ -31,7 +31,7 @@ pub const UNREACHABLE: u8 = 12;
 pub const ALL: &[(u8, &str)] = &[
     (DONE, "done"),
     (FAILED, "failed"),
-    (USAGE, "arguments wrong, or an answer or confirmation missing"),
+    (USAGE, "invalid arguments, or a confirmation is missing"),
     (PARTIAL, "partly done"),
     (PRECONDITION, "precondition: expired session, untrusted project, unsupported system"),
     (NOT_FOUND, "not found"),

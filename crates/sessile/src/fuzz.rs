@@ -5,14 +5,17 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a fuzz target fails by panicking")]
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::context::transfer;
 use crate::error::{Error, Result};
+use crate::import::fuzz_entries;
 use crate::settings::{Data, Document, Node, SettingKey, Value, edit};
 use crate::site::Site;
+use crate::store::fuzz_lines;
 use crate::tool::gitconfig;
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
-use crate::tool::{Copies, Plan, Profile};
+use crate::tool::{Copies, ImportPlace, Plan, Profile, TargetFormat, built_in_imports, check_edits};
 use crate::vault::sealed::SealedFile;
 use crate::vault_key::VaultKey;
 use crate::{App, duration, session, text};
@@ -188,6 +191,13 @@ pub fn gitconfig_file(bytes: &[u8]) {
     assert_eq!(gitconfig::relocated(&moved, Path::new("/elsewhere")), moved, "includes are absolute by now");
 }
 
+/// A file of a tool with sections in brackets: profiles, services, remotes.
+pub fn ini_file(bytes: &[u8]) {
+    if let Some(text) = utf8(bytes) {
+        check_edits(&text);
+    }
+}
+
 /// A room's plan and its list of copies.
 pub fn room_plan(bytes: &[u8]) {
     let _: Option<Plan> = serde_json::from_slice(bytes).ok();
@@ -224,6 +234,30 @@ pub fn short_texts(bytes: &[u8]) {
     assert!(!text::plain_name(&text, 40).contains(char::is_control));
 }
 
+/// A file that the import reads, in each place of the built-in profiles that reads text.
+#[expect(clippy::disallowed_methods, reason = "a file of others is written as others write it")]
+pub fn import_file(bytes: &[u8]) {
+    static PLACES: OnceLock<Vec<ImportPlace>> = OnceLock::new();
+    let is_text =
+        |place: &ImportPlace| !matches!(place.place.format, TargetFormat::Sqlite | TargetFormat::Dir);
+    let places = PLACES.get_or_init(|| built_in_imports().into_iter().filter(is_text).collect());
+    // By file, as the import reads it. One for each process.
+    let name = format!("sessile-fuzz-import-{}", std::process::id());
+    let path = Path::new(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" }).join(name);
+    std::fs::write(&path, bytes).expect("the file can be written");
+    for place in places {
+        checked(fuzz_entries(place, &path));
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
+/// The answers that are kept beside the store, after their first line.
+pub fn kept_answers(bytes: &[u8]) {
+    if let Some(text) = utf8(bytes) {
+        fuzz_lines(&text);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     testkit::fuzz_tests!(
@@ -234,9 +268,12 @@ mod tests {
         yaml_tree,
         json_tree,
         gitconfig_file,
+        ini_file,
         room_plan,
         vault_file,
         session_export,
         short_texts,
+        import_file,
+        kept_answers,
     );
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::call::StateCall;
 use crate::terminal::Terminal;
 
-/// What a call may do with the selections of the terminal on its standard streams.
+/// Access of a call to the selections of its terminal.
 #[derive(Clone, Debug)]
 pub(crate) enum TerminalAccess<'a> {
     /// Read them.

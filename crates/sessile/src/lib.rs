@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod account;
 pub mod agents;
 pub mod app;
 pub mod args;
@@ -65,3 +66,8 @@ pub use world::World;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/turns.md")]
 struct Guide;
+
+/// The programs of the tutorial, compiled and run in the same way.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tutorials/embed.md")]
+struct Tutorial;

@@ -68,7 +68,7 @@ impl ContextName {
         ContextName(text)
     }
 
-    /// Whether it stands for bindings, and not for a context with a file.
+    /// Whether the context consists of bindings only, without a file.
     pub fn is_anonymous(&self) -> bool {
         is_anonymous(&self.0)
     }
@@ -79,7 +79,7 @@ impl ContextName {
     }
 }
 
-/// Whether the name of a session's context stands for bindings.
+/// Whether a session's context consists of bindings only, by its name.
 pub fn is_anonymous(name: &str) -> bool {
     name.contains('=')
 }
@@ -145,21 +145,21 @@ pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
     // A name becomes part of a path, a flag and a variable, so it has no separator and no quote.
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match name {
-        "" => refuse("it is empty"),
-        _ if name.len() > LONGEST => refuse("it is longer than 64 characters"),
+        "" => refuse("must not be empty"),
+        _ if name.len() > LONGEST => refuse("must not be longer than 64 characters"),
         // A leading `-` would be read as a flag, a leading `.` hides a file.
         _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
-            refuse("it must begin with a letter or a digit")
+            refuse("must begin with a letter or a digit")
         }
         _ if !name.chars().all(allowed) => refuse("only letters, digits, '.', '_', '@' and '-' are allowed"),
-        _ if name.contains("..") || name.ends_with('.') => refuse("it looks like a path"),
+        _ if name.contains("..") || name.ends_with('.') => refuse("must not look like a path"),
         // Sessions are found by name or id, and a name must not stand for the id of another.
-        _ if looks_like_id(name) => refuse("it looks like an id"),
+        _ if looks_like_id(name) => refuse("must not look like an id"),
         _ => Ok(()),
     }
 }
 
-/// The error without the invalid name, for a name from a file whose content is not shown.
+/// Error without the invalid name, for a name from a file whose content may not be disclosed.
 pub(crate) fn without_name(error: Error, place: impl fmt::Display) -> Error {
     match error {
         Error::Usage(UsageError::InvalidName { what, reason, .. }) => {
@@ -194,7 +194,7 @@ pub fn deceptive(text: &str) -> Option<&'static str> {
     } else if text.chars().any(is_hidden) {
         Some("control, format and direction characters are not allowed")
     } else if !unicode_normalization::is_nfc(text) {
-        Some("it is not in Unicode normalization form C (NFC)")
+        Some("not in Unicode normalization form C (NFC)")
     } else {
         None
     }
@@ -209,7 +209,7 @@ fn looks_like_id(text: &str) -> bool {
     }
 }
 
-/// The candidate nearest to a name that was not found, if one is near enough to be meant.
+/// Candidate most similar to a name that was not found, if one is similar enough.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()

@@ -45,7 +45,7 @@ impl Overrides {
     }
 }
 
-/// The arguments, with variables in the place of flags that are not given.
+/// Arguments, with missing flags filled in from variables.
 pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<StateArgs> {
     let text = |name: &str| -> Result<Option<String>> {
         Ok(text_variable(world, &app.variable(name))?.map(str::to_owned))

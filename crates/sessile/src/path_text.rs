@@ -13,7 +13,7 @@ use sessile_wire::hex::{hex, unhex};
 
 const BYTES: &str = "bytes:";
 
-/// Text that stands for exactly this path.
+/// Encodes a path as text without loss.
 pub fn encode(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
@@ -21,7 +21,7 @@ pub fn encode(path: &Path) -> String {
     }
 }
 
-/// The path that a text stands for.
+/// Decodes a path from its text.
 pub fn decode(text: &str) -> PathBuf {
     match text.strip_prefix(BYTES).and_then(unhex) {
         Some(bytes) => PathBuf::from(OsString::from_vec(bytes)),

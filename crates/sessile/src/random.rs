@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Bytes that nobody can guess.
+/// Cryptographically secure random bytes.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; N];

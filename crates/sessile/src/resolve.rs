@@ -14,7 +14,9 @@ use crate::call::{ConfigSource, SessionMode};
 use crate::context::{Context, SelectedContext};
 use crate::error::{FileError, Result, SessionError, UsageError};
 use crate::hook::HookedShell;
-use crate::session::resolve::{CurrentSession, PendingSession, ResolvedSession, resolve_session};
+use crate::session::resolve::{
+    CurrentSession, EndedSelection, PendingSession, ResolvedSession, resolve_session,
+};
 use crate::settings::project::{ForeignDir, Project, ProjectSearch};
 use crate::settings::{
     DEFAULT_LOCK_TIMEOUT, Disclosure, Document, Layer, Origin, SettingSource, Stack, trust,
@@ -49,6 +51,13 @@ pub(crate) struct Resolution {
     pub(crate) hooked_prompt: OnceCell<Option<HookedShell>>,
 }
 
+impl Resolution {
+    /// Sets the session of a call that has started it.
+    pub(crate) fn set_session(&self, current: CurrentSession) {
+        let _ = self.session.set(ResolvedSession { current: Some(current), ..ResolvedSession::default() });
+    }
+}
+
 impl State {
     /// The project the working directory belongs to, if any.
     pub fn project(&self) -> Option<&Project> {
@@ -67,7 +76,7 @@ impl State {
         })
     }
 
-    /// Warns of state directories that do not count: of all, or of those that nobody could have planted.
+    /// Warns about ignored state directories: about all, or about those that no other user can have planted.
     pub(crate) fn warn_of_foreign_dirs(&self, all: bool) {
         // Anybody can plant one in a shared directory, so a warning at every call would only annoy.
         for foreign in self.foreign_dirs().iter().filter(|foreign| all || !foreign.is_shared) {
@@ -105,19 +114,19 @@ impl State {
         Ok(self.resolution.session.get_or_init(|| session))
     }
 
-    /// Removes the terminal's selection of a session that was found to be gone. Resolving only ignores it.
-    pub fn clear_stale_selection(&self) -> Result<()> {
-        match self.resolution.session.get().and_then(|session| session.stale_selection.as_ref()) {
-            Some(key) => self.store_for_writing()?.remove_pointers(std::slice::from_ref(key)),
-            None => Ok(()),
-        }
+    /// The session that this call's terminal has selected, if it is over.
+    pub fn ended_selection(&self) -> Result<Option<&EndedSelection>> {
+        Ok(self.resolved_session()?.over.as_ref())
     }
 
     /// Fails if this call runs in a session, or on a terminal that has one.
     pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
         // The session of a flag counts, whoever typed it.
-        if self.session_origin().layer == Layer::Environment && self.is_at_hooked_prompt() {
+        if self.session_origin().layer == Layer::Environment && self.is_outside_hook_session() {
             return Ok(());
+        }
+        if self.is_in_inherited_shell() {
+            return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
         }
         // A call that may not use the terminal's session is not in it.
         let is_terminals = || self.args().session.is_some() || self.call().is_interactive();
@@ -155,6 +164,11 @@ impl State {
             Some(_) => self.contexts().require().map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Fails if a project that is not trusted selects the context of this call.
+    pub fn require_trusted_selection(&self) -> Result<()> {
+        crate::context::refuse_untrusted(self)
     }
 
     /// The timeout of locks.
@@ -203,7 +217,7 @@ impl State {
         Ok(self.resolution.settings.get_or_init(|| Stack::new(self.app(), sources)))
     }
 
-    /// The layers without the context's: what selects a context cannot come from one.
+    /// Layers without the context's, because a context cannot select a context.
     pub(crate) fn base(&self) -> Result<&Stack> {
         if let Some(base) = self.resolution.base.get() {
             return Ok(base);
@@ -212,13 +226,13 @@ impl State {
         let (unknown, more) = base.unknown(MAX_NAMED_KEYS);
         for unknown in unknown {
             self.warn(
-                format!("{}: there is no setting {}", unknown.place, quoted(unknown.key.to_string())),
+                format!("{}: setting {} not found", unknown.place, quoted(unknown.key.to_string())),
                 unknown.near.map(|near| format!("did you mean {}?", quoted(near))),
             );
         }
         if more > 0 {
-            let hint = format!("`{} config validate` shows them", self.app().name());
-            self.warn(format!("{more} more keys are no settings"), Some(hint));
+            let hint = format!("list them: {} config validate", self.app().name());
+            self.warn(format!("{more} more unknown settings"), Some(hint));
         }
         self.warn_of_foreign_dirs(self.args().verbose > 0);
         let untrusted = base.untrusted();
@@ -230,8 +244,12 @@ impl State {
             }
             let root = project.root().to_string_lossy();
             self.warn(
-                format!("project {} is not trusted, so it cannot set {}", shown(&root), keys.join(", ")),
-                Some(format!("read it, then trust it: {} trust {}", self.app().name(), shell_quoted(&root))),
+                format!("project {} is not trusted; ignoring its value of {}", shown(&root), keys.join(", ")),
+                Some(format!(
+                    "review the project, then trust it: {} trust {}",
+                    self.app().name(),
+                    shell_quoted(&root)
+                )),
             );
         }
         Ok(self.resolution.base.get_or_init(|| base))
@@ -278,8 +296,10 @@ impl State {
                 let user = self.dirs().user_settings().map(|path| (Layer::User, path));
                 for (layer, path) in user.into_iter().chain([(Layer::System, self.dirs().system_settings())])
                 {
-                    if let Some(document) = Document::load_as(Disclosure::Quoted, &path)? {
-                        add(layer, document, OnceCell::from(true));
+                    match Document::load_as(Disclosure::Quoted, &path)? {
+                        Some(document) => add(layer, document, OnceCell::from(true)),
+                        // Settings and contexts that are away must not mean the defaults.
+                        None => crate::files::require_no_dangling_link(&path)?,
                     }
                 }
             }
@@ -371,19 +391,19 @@ impl State {
                 Ok(Project::at(self.app(), self.world(), cwd))
             }
             (None, Some(_)) => {
-                Err(UsageError::Arguments("--config and --no-config know no directories".into()).into())
+                Err(UsageError::Arguments("--dir cannot be used with --config or --no-config".into()).into())
             }
             (None, None) => Err(UsageError::Arguments("the working directory does not exist".into()).into()),
         }
     }
 
-    /// The user's settings file, or the one that stands for it.
+    /// The user's settings file, or the file of `--config`.
     pub(crate) fn user_settings_file(&self) -> Result<PathBuf> {
         match self.source() {
             ConfigSource::File(file) => Ok(file.clone()),
             ConfigSource::Usual => Ok(self.dirs().config()?.join("config.toml")),
             ConfigSource::Nothing => {
-                Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+                Err(UsageError::Arguments("--no-config excludes every settings file; remove the flag".into())
                     .into())
             }
         }

@@ -1,4 +1,4 @@
-//! The runtime directory is used only if nobody else can get at it.
+//! Runtime directory. It is used only if it is private to the user.
 //!
 //! The XDG specification demands a directory of the user's own with mode 0700. Where a login, a container or a script
 //! sets `XDG_RUNTIME_DIR` to a shared directory, another user could put files there first and read what is written.

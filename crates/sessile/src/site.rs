@@ -9,7 +9,7 @@ use sessile_wire::address::{AddressError, HttpOrigin};
 use crate::error::{Error, UsageError};
 use crate::text::shortened;
 
-/// HttpOrigin of a server that a credential is for: two URLs of one site go to the same server.
+/// Server that a credential may be sent to: scheme, host and port. Two URLs of one site go to the same server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Site(HttpOrigin);

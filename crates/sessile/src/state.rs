@@ -1,4 +1,4 @@
-//! The opened state of one application in one invocation: what everything else hangs on.
+//! State of one application in one invocation.
 //!
 //! A state is three things: the [`StateCall`], which never changes; the resolution of its session, context and settings
 //! (`crate::resolve`); and the handles in this file: store, vault key, locks. Opening it reads nothing. Files are
@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::app::App;
@@ -17,6 +18,8 @@ use crate::files::Locker;
 use crate::names::SessionId;
 use crate::resolve::Resolution;
 use crate::runtime::RuntimeProblem;
+use crate::session::Session;
+use crate::session::resolve::CurrentSession;
 use crate::settings::Origin;
 use crate::store::Store;
 use crate::vault_key::VaultKey;
@@ -37,7 +40,7 @@ pub struct State {
 /// Handles that a call has opened.
 #[derive(Default)]
 struct Handles {
-    /// Store for reading; the inner `None` stands for a store that does not exist yet.
+    /// Store for reading; the inner `None` is a store that does not exist yet.
     store: OnceCell<Option<Store>>,
     has_opened_for_writing: Cell<bool>,
     vault_key: RefCell<Option<VaultKey>>,
@@ -67,6 +70,14 @@ impl State {
         State::from(self.call.clone().in_session(id))
     }
 
+    /// Same call in a session that it has just started, which has no settings of its own yet.
+    pub(crate) fn in_started_session(&self, session: Rc<Session>) -> Self {
+        let state = self.in_session(&session.id);
+        let current = CurrentSession { session, origin: state.session_origin(), settings: Vec::new() };
+        state.resolution.set_session(current);
+        state
+    }
+
     /// The call.
     pub fn call(&self) -> &StateCall {
         &self.call
@@ -82,7 +93,7 @@ impl State {
         self.call.world()
     }
 
-    /// The arguments, with the variables that stand for them.
+    /// Arguments; variables fill in for missing flags.
     pub fn args(&self) -> &StateArgs {
         self.call.args()
     }
@@ -154,7 +165,7 @@ impl State {
                 (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
                 (_, Err(error)) => return Err(error),
                 // Readers wait only for a migration or a recovery.
-                (_, Ok(path)) => Store::open_for_reading(&path, &self.reader_locker())?,
+                (_, Ok(path)) => Store::open_for_answers(&path, &self.reader_locker())?,
             };
             let _ = self.handles.store.set(store);
         }
@@ -176,7 +187,7 @@ impl State {
     fn open_for_writing(&self, locker: &Locker) -> Result<Store> {
         if *self.source() == ConfigSource::Nothing {
             return Err(UsageError::Arguments(
-                "with --no-config nothing is kept, so nothing can be changed: leave it out".into(),
+                "state cannot be changed with --no-config; remove the flag".into(),
             )
             .into());
         }
@@ -197,8 +208,8 @@ impl State {
         Ok(store)
     }
 
-    /// Recovers a store whose damage was found only while it was written, so that the next call can do its work. Who
-    /// only reads moves nothing.
+    /// Recovers a store whose damage was found during a write, so that the next call succeeds. Calls that only read
+    /// do not recover.
     pub fn recover_after(&self, error: &Error) {
         let is_corrupt = matches!(error, Error::Store(StoreError::Corrupt { .. }));
         if self.handles.has_opened_for_writing.get() && is_corrupt {
@@ -214,7 +225,7 @@ impl State {
         };
         self.warn(
             format!(
-                "the state database was damaged; {} row(s) were saved, and the old one is kept as {}",
+                "the state database was damaged; recovered {} row(s) and kept the damaged file as {}",
                 recovered.rows,
                 crate::text::shown(recovered.kept.display())
             ),
@@ -227,7 +238,14 @@ impl State {
     pub(crate) fn fresh_store(&self) -> Result<Option<Store>> {
         match self.source() {
             ConfigSource::Nothing => Ok(None),
-            _ => Store::open_for_reading(&self.dirs().store()?, &self.reader_locker()),
+            _ => Store::open_for_answers(&self.dirs().store()?, &self.reader_locker()),
+        }
+    }
+
+    /// Keeps what this call has read from the store, so that the next ones need not open it. The last step of a call.
+    pub fn save_answers(&self) {
+        if let Some(Some(store)) = self.handles.store.get() {
+            store.save_answers();
         }
     }
 
@@ -249,10 +267,12 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::code::Code;
     use crate::files::LockedDir;
-    use std::rc::Rc;
 
     fn call(dir: &Path) -> StateCall {
         let world = World::empty()
@@ -264,9 +284,11 @@ mod tests {
     #[test]
     fn wait_callback_survives_reopening_in_a_session() {
         let dir = tempfile::tempdir().unwrap();
-        let waits = Rc::new(Cell::new(0));
-        let count = Rc::clone(&waits);
-        let call = call(dir.path()).on_wait(move |_| count.set(count.get() + 1));
+        let waits = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&waits);
+        let call = call(dir.path()).on_wait(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
         let state = State::from(call);
         let time = Duration::from_secs(60);
         let session = state.start_session_to_run("run", None, None, time, time).unwrap();
@@ -276,7 +298,7 @@ mod tests {
         let _held = LockedDir::lock(&Locker::new(time), &locked, 0o700).unwrap();
         let locker = inside.locker().unwrap().with_timeout(Duration::from_millis(600));
         LockedDir::lock(&locker, &locked, 0o700).unwrap_err();
-        assert_eq!(waits.get(), 1);
+        assert_eq!(waits.load(Ordering::Relaxed), 1);
     }
 
     #[test]
@@ -293,8 +315,9 @@ mod tests {
 
         let begun = std::time::Instant::now();
         let state = State::from(call(dir.path()));
-        assert_eq!(state.store().unwrap_err().code(), Code::LockHeld);
-        assert_eq!(state.fresh_store().unwrap_err().code(), Code::LockHeld);
+        let asked = |store: Option<&Store>| store.unwrap().trusted().unwrap_err().code();
+        assert_eq!(asked(state.store().unwrap()), Code::LockHeld);
+        assert_eq!(asked(state.fresh_store().unwrap().as_ref()), Code::LockHeld);
         assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     }
 

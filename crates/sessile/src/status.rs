@@ -57,7 +57,7 @@ pub struct Status {
     pub shell: Option<ShellStatus>,
     /// The project of the working directory.
     pub project: Option<ProjectStatus>,
-    /// The file that stands for all settings, contexts and state, if one was given.
+    /// File of `--config`, which replaces all settings, contexts and state.
     #[serde(serialize_with = "crate::text::maybe_path_in_json")]
     pub config: Option<PathBuf>,
     /// Every file that is read or kept.
@@ -152,7 +152,7 @@ pub struct StateFile {
     pub path: PathBuf,
     /// Purpose.
     pub purpose: &'static str,
-    /// Whether it is there now.
+    /// Whether the file exists.
     pub exists: bool,
     /// Mode, in octal.
     pub mode: Option<String>,
@@ -270,7 +270,7 @@ impl Status {
                 vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
             let key = vault.key.map_or_else(String::new, |key| format!(", key from {key}"));
             let open = vault.unlocked_seconds.map_or_else(String::new, |seconds| {
-                format!(", open for {}", crate::duration::short(std::time::Duration::from_secs(seconds)))
+                format!(", unlocked for {}", crate::duration::short(std::time::Duration::from_secs(seconds)))
             });
             lines.push(("vault", format!("{}{place}{key}{open}  from {}", backend.as_str(), vault.origin)));
         }
@@ -327,7 +327,7 @@ fn project(state: &State) -> Result<Option<ProjectStatus>> {
     Ok(Some(ProjectStatus { path: project.root().to_owned(), trusted }))
 }
 
-/// Every file and directory that this application reads or keeps here, whether it is there or not.
+/// Every file and directory that this application reads or keeps here, existing or not.
 pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
     let mut files = Vec::new();
     let mut add = |path: &Path, purpose| files.push(StateFile::look(path, purpose));
@@ -350,7 +350,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
             if let Some(project) = state.project() {
                 add(&project.settings(), "the project's settings");
                 add(&project.local_settings(), "personal settings in the project");
-                add(&project.dir().join(".gitignore"), "keeps the personal settings out of the repository");
+                add(&project.dir().join(".gitignore"), "excludes the personal settings from the repository");
                 add(&project.tools(), "the project's tool profiles");
                 add(&project.contexts(), "the project's contexts");
                 for file in project.toml_files(&project.contexts()).unwrap_or_default() {
@@ -360,18 +360,28 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
             add(&dirs.system_settings(), "the administrator's settings");
         }
     }
+    let mut databases = Vec::new();
     if let Ok(store) = dirs.store() {
-        let beside = |ending: &str| crate::files::with_ending(&store, ending);
-        add(&store, "sessions, locks, history, pointers, approvals, trust");
-        add(&beside("-wal"), "the store's write-ahead log");
-        add(&beside("-shm"), "the store's shared memory");
+        databases = StateFile::of_database(&store, "sessions, locks, history, pointers, approvals, trust");
+        add(&crate::store::answers_beside(&store), "answers of the store, so that it need not be opened");
     }
     if let Ok(state_dir) = dirs.state() {
+        for (path, _) in entries(&state_dir.join("rooms")) {
+            if let Some(sockets) = crate::session::sockets::directory(&path) {
+                add(&sockets, "sockets of a session");
+            }
+        }
         add(&state_dir.join("rooms"), "the sessions' rooms");
-        add(&state_dir.join("shells"), "the shells that have loaded the hook");
+        add(&state_dir.join("shells"), "shells with a loaded hook");
+        add(&state_dir.join("setup"), "records of changes to coding agents' files");
+        add(&state_dir.join("wrappers"), "programs that start coding agents in a session");
         add(&state_dir.join("tickets"), "the queues of locks and turns");
-        add(&state_dir.join("intents"), "changes that are being made");
+        add(&state_dir.join("intents"), "pending changes");
+        add(&state_dir.join(crate::conversation::DELIVERIES), "messages in delivery to agents");
         add(&state_dir.join(crate::context::request::FILE), "requests for an approval");
+    }
+    if let Some(cache) = dirs.cache() {
+        add(&cache.join(crate::agents::CARDS), "cached cards of agents");
     }
     for (path, purpose) in state.vault().map(|vault| vault.files()).unwrap_or_default() {
         add(&path, purpose);
@@ -379,21 +389,49 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
     if let Ok(Some(current)) = state.session() {
         let room = current.session.room().dir();
         add(room, "this session's room");
-        add(&crate::tool::Plan::path(room), "what this session's room was prepared with");
+        add(&crate::tool::Plan::path(room), "inputs of this session's room");
         for tool in crate::tool::tool_states(&current.session).unwrap_or_default() {
             for copy in tool.copies {
                 add(&copy.copy, "a tool's state in this session");
                 for original in copy.original {
-                    add(&original, "a tool's state that this session has a copy of");
+                    add(&original, "original of a tool's state that this session copied");
                 }
             }
         }
     }
+    files.extend(databases);
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
+/// Entries of a directory with their names; none if it cannot be read.
+fn entries(dir: &Path) -> impl Iterator<Item = (PathBuf, String)> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
+}
+
 impl StateFile {
+    /// A database with its log, and its backups, replaced and damaged versions beside it.
+    pub fn of_database(path: &Path, purpose: &'static str) -> Vec<Self> {
+        let beside = |ending: &str| crate::files::with_ending(path, ending);
+        let mut files = vec![
+            StateFile::look(path, purpose),
+            StateFile::look(&beside("-wal"), "write-ahead log of the store"),
+            StateFile::look(&beside("-shm"), "shared memory of the store"),
+        ];
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for (path, found) in path.parent().map(entries).into_iter().flatten() {
+            let purpose = match found.strip_prefix(&name).unwrap_or_default() {
+                rest if rest.starts_with(".backup-") => "backup of the store",
+                rest if rest.starts_with(".replaced-") => "store that a restore replaced",
+                rest if rest.starts_with(".damaged-") => "damaged store, moved aside",
+                _ => continue,
+            };
+            files.push(StateFile::look(&path, purpose));
+        }
+        files
+    }
+
     fn look(path: &Path, purpose: &'static str) -> Self {
         let found = path.metadata().ok();
         StateFile {

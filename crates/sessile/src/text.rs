@@ -70,7 +70,7 @@ pub fn quoted(text: impl AsRef<str>) -> String {
 }
 
 /// Whether a text holds more than lines and tabs of what could act on a terminal.
-pub(crate) fn acts_on_terminals(text: &str) -> bool {
+pub fn acts_on_terminals(text: &str) -> bool {
     text.chars().any(|c| is_hostile(c) && c != '\n' && c != '\t')
 }
 

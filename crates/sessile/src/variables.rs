@@ -1,4 +1,4 @@
-//! The variables that are read beside those that stand for a flag or a setting: one table, for the reference.
+//! Table of the variables without a flag or a setting, for the reference.
 
 /// A variable that is read.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ const fn known(name: &'static str, about: &'static str) -> DocumentedVariable {
 pub const OWN: &[DocumentedVariable] = &[
     known("CONFIG_DIR", "The directory of the user's settings and contexts; an absolute path."),
     known("STATE_DIR", "The directory of the store; an absolute path on a local disk."),
-    known("CACHE_DIR", "The directory of what can be thrown away; an absolute path."),
+    known("CACHE_DIR", "The cache directory; an absolute path."),
     known("RUNTIME_DIR", "The directory of sockets; an absolute path."),
     known(
         "ORIGINALS",
@@ -29,12 +29,12 @@ pub const OWN: &[DocumentedVariable] = &[
     ),
     known(
         "CREDENTIAL_*",
-        "The secret of the credential whose name it ends with, in capitals: `SESSILE_CREDENTIAL_GH_BOT` stands for `gh-bot`.",
+        "The secret of the credential whose name it ends with, in capitals: `SESSILE_CREDENTIAL_GH_BOT` overrides `gh-bot`.",
     ),
     known("LOG", "The level of the log: off, error, warn, info, debug or trace. `-v` is info, `-vv` debug."),
     known("LOG_FILE", "The file that the log is appended to, instead of standard error."),
-    known("TOKEN", "The token for the session service, where no credential is stored for it."),
-    known("TOKEN_FILE", "A file with a bearer token to act with; it is stored nowhere."),
+    known("TOKEN", "Token for the session service, if the vault has no credential for it."),
+    known("TOKEN_FILE", "File with a bearer token for this call; never stored."),
     known("VAULT_PASSPHRASE_FILE", "A file (mode 0600) with the passphrase of a sealed vault."),
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),
 ];
@@ -45,14 +45,14 @@ pub const SHARED: &[DocumentedVariable] = &[
     known("XDG_CONFIG_HOME", "Instead of ~/.config."),
     known("XDG_STATE_HOME", "Instead of ~/.local/state."),
     known("XDG_CACHE_HOME", "Instead of ~/.cache."),
-    known("DBUS_SESSION_BUS_ADDRESS", "Where the desktop's keychain is reached."),
-    known("XDG_RUNTIME_DIR", "Where the system keeps sockets; there is no substitute for it."),
-    known("CI", "Set and not `false` or `0`: nobody is there to be asked, and nothing is coloured."),
-    known("NO_COLOR", "Set to anything: nothing is coloured unless `--color always` is said."),
-    known("TERM", "`dumb`: nothing is coloured unless `--color always` is said."),
+    known("DBUS_SESSION_BUS_ADDRESS", "Address of the D-Bus session, for the desktop's keychain."),
+    known("XDG_RUNTIME_DIR", "The system's runtime directory for sockets; has no fallback."),
+    known("CI", "If set and not `false` or `0`: no prompts and no color."),
+    known("NO_COLOR", "If set: no color, except with `--color always`."),
+    known("TERM", "`dumb`: no color, except with `--color always`."),
     known("VISUAL", "The editor, before EDITOR and vi."),
     known("EDITOR", "The editor, if VISUAL is not set."),
-    known("PATH", "Where programs are looked for."),
+    known("PATH", "Search path of programs."),
     known("XDG_DATA_HOME", "Instead of ~/.local/share, for the tools that keep state there."),
     known("SHELL", "The shell that `shell` opens."),
     known("PS1", "The prompt of a shell that is neither bash, zsh nor fish."),
@@ -65,8 +65,12 @@ pub const SHARED: &[DocumentedVariable] = &[
         "Set for commands in a session: bash sets the session's variables again after its start-up files. Yours is read first.",
     ),
     known(
+        "SHLVL",
+        "Set to 1 for commands in a session if it is missing or 0: bash would read ~/.bashrc where its input is a socket.",
+    ),
+    known(
         "A2ACLI_*",
         "Set for commands in a session that has talked to an agent: A2ACLI_AGENT_URL, A2ACLI_CONTEXT_ID and A2ACLI_TASK_ID of its last conversation, for clients that remember nothing.",
     ),
-    known("TMPDIR", "Where temporary files go that are not about to become a state file."),
+    known("TMPDIR", "Directory of temporary files that do not become state files."),
 ];

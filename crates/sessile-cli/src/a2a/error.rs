@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sessile::text;
-use sessile_wire::a2a::{CallError, RpcError, RpcErrorKind};
+use sessile_wire::a2a::{CallError, RpcError, RpcErrorKind, SecurityScheme};
 
 use crate::http::{HttpError, HttpResponse};
 
@@ -22,6 +22,28 @@ pub(crate) enum A2aError {
         /// Interfaces of the card.
         offered: Vec<String>,
     },
+    /// URL of an interface in the card that requests cannot be sent to.
+    InvalidInterface {
+        /// URL in the card.
+        url: String,
+        /// Reason.
+        reason: String,
+    },
+    /// Extensions that the agent requires and the call does not declare.
+    ExtensionsRequired {
+        /// URIs of the extensions.
+        uris: Vec<String>,
+    },
+    /// Operation that the agent's card does not offer.
+    NotOffered {
+        /// Name of the operation.
+        operation: &'static str,
+    },
+    /// Task in a state that no version of the protocol has.
+    UndefinedState {
+        /// Word of the agent.
+        state: String,
+    },
     /// Failure of the transport.
     Http(HttpError),
     /// Credential that is not available.
@@ -34,6 +56,10 @@ pub(crate) enum A2aError {
         url: String,
         /// Header `WWW-Authenticate`.
         challenge: Option<String>,
+        /// Whether the request carried a credential.
+        had_credential: bool,
+        /// Authentication schemes of the card, if it is known.
+        schemes: Vec<SecurityScheme>,
     },
     /// Error that the agent returned.
     Rpc(RpcError),
@@ -82,12 +108,13 @@ impl A2aError {
     }
 
     /// Error of a response with a status other than 2xx. The body is parsed, up to a limit.
-    pub(super) fn of_response(mut coming: HttpResponse) -> Self {
+    pub(super) fn of_response(mut coming: HttpResponse, had_credential: bool) -> Self {
         let (status, url) = (coming.status, coming.address().to_string());
         match status {
             401 | 403 => {
                 let challenge = coming.header("www-authenticate");
-                return A2aError::Unauthorized { status, url, challenge };
+                let schemes = Vec::new();
+                return A2aError::Unauthorized { status, url, challenge, had_credential, schemes };
             }
             429 => return A2aError::RateLimited { retry_after: coming.retry_after() },
             _ => {}
@@ -102,13 +129,21 @@ impl A2aError {
         }
     }
 
+    /// The same error with the authentication schemes of the card, where they explain it.
+    pub(super) fn with_schemes(mut self, card: &[SecurityScheme]) -> Self {
+        if let A2aError::Unauthorized { schemes, .. } = &mut self {
+            *schemes = card.to_vec();
+        }
+        self
+    }
+
     /// Error of input that cannot be parsed, with an excerpt of it.
     pub(crate) fn malformed(what: &str, said: &[u8]) -> Self {
         // Cut before it is decoded: the answer may have megabytes.
         let beginning = String::from_utf8_lossy(&said[..said.len().min(400)]);
         let excerpt = text::shown(text::shortened(beginning.trim(), 80));
         A2aError::Malformed(match excerpt.is_empty() {
-            true => format!("{what}: it is empty"),
+            true => format!("{what}: empty"),
             false => format!("{what}: {excerpt}"),
         })
     }
@@ -142,30 +177,47 @@ impl fmt::Display for A2aError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |text: &str| text::shown(text::shortened(text, 400));
         match self {
-            A2aError::NotAnAgent { url } => write!(f, "there is no agent card at {}", shown(url)),
+            A2aError::NotAnAgent { url } => write!(f, "no agent card found at {}", shown(url)),
             A2aError::NoUsableInterface { offered } if offered.is_empty() => {
                 f.write_str("the agent's card names no interface")
             }
             A2aError::NoUsableInterface { offered } => {
                 write!(f, "none of the agent's interfaces is supported: {}", shown(&offered.join(", ")))
             }
+            A2aError::InvalidInterface { url, reason } => {
+                write!(
+                    f,
+                    "invalid interface URL {} in the agent's card: {}",
+                    text::quoted(url),
+                    shown(reason)
+                )
+            }
+            A2aError::ExtensionsRequired { uris } => {
+                write!(f, "the agent requires the extension {}", shown(&uris.join(", ")))
+            }
+            A2aError::NotOffered { operation } => {
+                write!(f, "the agent does not support {operation}, as its card says")
+            }
+            A2aError::UndefinedState { state } => {
+                write!(f, "the task is in an unknown state: {}", text::quoted(text::shortened(state, 80)))
+            }
             A2aError::Http(error) => error.fmt(f),
             A2aError::Credential(error) => error.fmt(f),
             A2aError::Unauthorized { status: 403, url, .. } => {
-                write!(f, "{} does not allow this with the credential it got", shown(url))
+                write!(f, "{} denied the request: the credential lacks the permission", shown(url))
             }
-            A2aError::Unauthorized { url, .. } => write!(f, "{} wants a credential", shown(url)),
+            A2aError::Unauthorized { url, .. } => write!(f, "{} requires a credential", shown(url)),
             A2aError::Rpc(error) => f.write_str(&rpc_error_text(error)),
             A2aError::Malformed(why) => f.write_str(&shown(why)),
             A2aError::Redirected { url, reason } => {
-                write!(f, "{} points elsewhere, which is not followed: {reason}", shown(url))
+                write!(f, "refusing the redirect of {}: {reason}", shown(url))
             }
-            A2aError::TooLarge { url } => write!(f, "the answer of {} is too large", shown(url)),
-            A2aError::TimedOut { url } => write!(f, "{} did not answer in time", shown(url)),
+            A2aError::TooLarge { url } => write!(f, "the response of {} is too large", shown(url)),
+            A2aError::TimedOut { url } => write!(f, "{} timed out", shown(url)),
             A2aError::RateLimited { retry_after: Some(wait) } => {
-                write!(f, "the agent was asked too often; it says to wait {} s", wait.as_secs())
+                write!(f, "the agent's rate limit is exceeded; retry in {} s", wait.as_secs())
             }
-            A2aError::RateLimited { retry_after: None } => f.write_str("the agent was asked too often"),
+            A2aError::RateLimited { retry_after: None } => f.write_str("the agent's rate limit is exceeded"),
             A2aError::Server { status, url, body } if body.is_empty() => {
                 write!(f, "{} failed with HTTP status {status}", shown(url))
             }
@@ -187,10 +239,10 @@ fn first_words(body: &[u8]) -> String {
 fn rpc_error_text(error: &RpcError) -> String {
     let message = text::shown(text::shortened(&error.message, 400));
     match error.code {
-        Some(code) if message.is_empty() => format!("the agent refused, code {code}"),
-        Some(code) => format!("the agent refused: {message} (code {code})"),
-        None if message.is_empty() => "the agent refused".to_owned(),
-        None => format!("the agent refused: {message}"),
+        Some(code) if message.is_empty() => format!("the agent refused the request (code {code})"),
+        Some(code) => format!("the agent refused the request: {message} (code {code})"),
+        None if message.is_empty() => "the agent refused the request".to_owned(),
+        None => format!("the agent refused the request: {message}"),
     }
 }
 

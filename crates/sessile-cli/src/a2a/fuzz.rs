@@ -7,6 +7,7 @@ use sessile_wire::a2a::{
 use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::json;
+use super::signature::{JwkSource, SignatureStatus, payloads, verify_card};
 
 /// Limit of values from one response.
 const VALUES: usize = 100_000;
@@ -18,6 +19,38 @@ pub fn a2a_card(bytes: &[u8]) {
     assert_eq!(card.raw, raw, "a card is kept as the agent sent it");
     for interface in &card.interfaces {
         let _ = interface.dialect();
+    }
+}
+
+/// Keys of a signed card, whatever it names.
+struct KeySet(Option<serde_json::Value>);
+
+impl JwkSource for KeySet {
+    fn keys(&self, _url: Option<&str>) -> Result<(serde_json::Value, String), String> {
+        self.0.clone().map(|set| (set, "the input".to_owned())).ok_or_else(|| "no key set".to_owned())
+    }
+}
+
+/// A signed card with a key set: `{"card": ..., "keys": ...}`.
+pub fn card_signature(bytes: &[u8]) {
+    let Ok(raw) = json::parse(bytes, VALUES) else { return };
+    let Some(card) = raw.get("card") else { return };
+    for payload in payloads(card) {
+        let again = serde_json::from_str(&payload).map(|card| payloads(&card));
+        assert!(again.is_ok_and(|again| again.contains(&payload)), "not canonical: {payload:?}");
+    }
+    let keys = KeySet(raw.get("keys").cloned());
+    let statuses = verify_card(card, &keys);
+    let mut changed = card.clone();
+    if let Some(members) = changed.as_object_mut() {
+        members.insert("sessile-fuzz".to_owned(), "changed".into());
+    }
+    for status in verify_card(&changed, &keys) {
+        assert!(!matches!(status, SignatureStatus::Verified { .. }), "a changed card is verified");
+    }
+    for status in statuses {
+        let (SignatureStatus::Invalid(text) | SignatureStatus::Unverifiable(text)) = status else { continue };
+        assert!(text.len() < 1_000 && !text.contains(char::is_control), "{text:?}");
     }
 }
 

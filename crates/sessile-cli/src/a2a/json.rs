@@ -8,11 +8,11 @@ use super::error::A2aError;
 pub(super) fn parse(said: &[u8], largest: usize) -> Result<Value, A2aError> {
     // Counted before it is parsed: the limit is one of memory, which the parser would have used by then.
     if count_values(said) > largest {
-        return Err(A2aError::Malformed("the agent's answer has too many values in it".to_owned()));
+        return Err(A2aError::Malformed("the agent's response has too many values".to_owned()));
     }
     sessile::json::check(said)
-        .map_err(|error| A2aError::Malformed(format!("the agent's answer is invalid: {error}")))?;
-    serde_json::from_slice(said).map_err(|_| A2aError::malformed("the agent's answer is not JSON", said))
+        .map_err(|error| A2aError::Malformed(format!("the agent's response is invalid: {error}")))?;
+    serde_json::from_slice(said).map_err(|_| A2aError::malformed("the agent's response is not JSON", said))
 }
 
 /// Upper bound of the number of values, counted by their separators.
@@ -47,11 +47,11 @@ mod tests {
         let said = format!("<html>\u{1b}]0;owned\u{7}\n{}", "x".repeat(1 << 20));
         let told = parse(said.as_bytes(), 10).unwrap_err().to_string();
         assert!(
-            told.starts_with("the agent's answer is not JSON: <html>\\u{1b}]0;owned\\u{7}\\nxxx"),
+            told.starts_with("the agent's response is not JSON: <html>\\u{1b}]0;owned\\u{7}\\nxxx"),
             "{told}"
         );
         assert!(told.len() < 200, "{told}");
-        assert_eq!(parse(b"", 10).unwrap_err().to_string(), "the agent's answer is not JSON: it is empty");
+        assert_eq!(parse(b"", 10).unwrap_err().to_string(), "the agent's response is not JSON: empty");
         let deep = "[".repeat(1 << 16);
         assert!(matches!(parse(deep.as_bytes(), usize::MAX), Err(A2aError::Malformed(_))));
         assert!(matches!(parse(b"\xff\xfe", 10), Err(A2aError::Malformed(_))));

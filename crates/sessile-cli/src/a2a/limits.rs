@@ -13,6 +13,8 @@ pub(crate) struct ReplyLimits {
     pub(crate) idle: Duration,
     /// Maximum duration of a reply that is not a stream.
     pub(crate) total: Duration,
+    /// Maximum time to send a request, if it has one.
+    pub(crate) write: Option<Duration>,
     /// Maximum duration of a stream, if it has one.
     pub(crate) stream: Option<Duration>,
     /// Maximum bytes of a reply, streams included.
@@ -29,6 +31,7 @@ impl Default for ReplyLimits {
             head: Duration::from_secs(600),
             idle: Duration::from_secs(300),
             total: Duration::from_secs(900),
+            write: None,
             stream: None,
             bytes: 64 << 20,
             event: 32 << 20,
@@ -55,6 +58,6 @@ impl ReplyLimits {
     pub(super) fn patience(&self, is_stream: bool) -> Timeouts {
         let silence = if is_stream { self.idle } else { self.head };
         let total = if is_stream { self.stream } else { Some(self.total) };
-        Timeouts { head: silence, silence, total }
+        Timeouts { write: self.write, head: silence, silence, total }
     }
 }

@@ -6,6 +6,7 @@
 //! Commands sanitize it for terminals, mark it with `"source":"agent"` in JSON, and reduce its file names to one
 //! component. Not for conversations and their history.
 
+mod card_cache;
 mod client;
 mod credential_provider;
 mod discovery;
@@ -15,10 +16,12 @@ pub(crate) mod fuzz;
 mod json;
 mod limits;
 mod operations;
+pub(crate) mod signature;
 #[cfg(test)]
 mod tests;
 mod transport;
 
+pub(crate) use card_cache::{CachedCard, CardCache};
 pub(crate) use client::{AgentClient, ClientOptions};
 #[cfg(test)]
 pub(crate) use credential_provider::AnonymousAccess;

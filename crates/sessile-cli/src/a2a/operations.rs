@@ -23,6 +23,9 @@ pub(crate) enum StreamEnd {
     Stopped,
 }
 
+/// Most push notifications of one task.
+const MAX_CONFIGS: usize = 1_000;
+
 /// Page of an agent's tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskPage {
@@ -68,7 +71,7 @@ impl AgentClient<'_> {
     pub(crate) fn tasks(&self, filter: &TaskFilter) -> Result<TaskPage, A2aError> {
         let raw = self.answer(&AgentRequest::Tasks(filter))?;
         let Some(tasks) = raw.get("tasks").and_then(Value::as_array) else {
-            return Err(malformed("the answer is not a list of tasks", &raw));
+            return Err(malformed("the response is not a list of tasks", &raw));
         };
         let tasks = tasks.iter().map(|task| self.as_task(task.clone())).collect::<Result<_, _>>()?;
         let next_page_token =
@@ -83,11 +86,17 @@ impl AgentClient<'_> {
         self.as_task(self.answer(&AgentRequest::Cancel(id))?)
     }
 
+    /// Fails if the card does not offer push notifications.
+    pub(crate) fn require_push(&self) -> Result<(), A2aError> {
+        require(self.card.push, "push notifications")
+    }
+
     /// Gets the card for authenticated callers.
     pub(crate) fn extended_card(&self) -> Result<AgentCard, A2aError> {
+        require(self.card.extended, "extended cards")?;
         let raw = self.answer(&AgentRequest::ExtendedCard)?;
         // Made before the value is consumed.
-        let excerpt = malformed("the answer is not a card", &raw);
+        let excerpt = malformed("the response is not an agent card", &raw);
         AgentCard::read(raw).ok_or(excerpt)
     }
 
@@ -97,32 +106,52 @@ impl AgentClient<'_> {
         task: &str,
         config: &PushConfig,
     ) -> Result<PushRegistration, A2aError> {
+        self.require_push()?;
         self.as_push(self.answer(&AgentRequest::PushSet { task, config })?)
     }
 
     /// Gets a push notification.
     pub(crate) fn push_config_get(&self, task: &str, config: &str) -> Result<PushRegistration, A2aError> {
+        self.require_push()?;
         self.as_push(self.answer(&AgentRequest::PushGet { task, config })?)
     }
 
     /// Lists the push notifications of a task.
     pub(crate) fn push_config_list(&self, task: &str) -> Result<Vec<PushRegistration>, A2aError> {
-        let raw = self.answer(&AgentRequest::PushList { task })?;
-        let configs = match &raw {
-            Value::Array(configs) => Some(configs),
-            Value::Object(fields) => fields.get("configs").and_then(Value::as_array),
-            _ => None,
-        };
-        match configs {
-            Some(configs) => configs.iter().map(|config| self.as_push(config.clone())).collect(),
-            // Protocol buffers omit empty lists.
-            None if raw.is_object() => Ok(Vec::new()),
-            None => Err(malformed("the answer is not a list", &raw)),
+        self.require_push()?;
+        let (mut all, mut page) = (Vec::new(), None::<String>);
+        loop {
+            let request = AgentRequest::PushList { task, page_token: page.as_deref() };
+            let raw = self.answer(&request)?;
+            let configs = match &raw {
+                Value::Array(configs) => Some(configs),
+                Value::Object(fields) => fields.get("configs").and_then(Value::as_array),
+                _ => None,
+            };
+            match configs {
+                Some(configs) => {
+                    for config in configs {
+                        all.push(self.as_push(config.clone())?);
+                    }
+                }
+                // Protocol buffers omit empty lists.
+                None if raw.is_object() => return Ok(all),
+                None => return Err(malformed("the response is not a list", &raw)),
+            }
+            let next = raw.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
+            match next {
+                // A token that leads to itself would never end.
+                Some(next) if page.as_deref() != Some(next) && all.len() < MAX_CONFIGS => {
+                    page = Some(next.to_owned());
+                }
+                _ => return Ok(all),
+            }
         }
     }
 
     /// Removes a push notification.
     pub(crate) fn push_config_remove(&self, task: &str, config: &str) -> Result<(), A2aError> {
+        self.require_push()?;
         let mut coming = self.ask(&AgentRequest::PushRemove { task, config })?;
         // The body may be empty, but an error in it counts.
         let said = coming.read_all(self.options.limits.bytes)?;
@@ -188,23 +217,28 @@ impl AgentClient<'_> {
             return Ok(raw);
         }
         let result = raw.as_object_mut().and_then(|answer| answer.remove("result"));
-        result.ok_or_else(|| A2aError::malformed("the answer is not one of JSON-RPC", said))
+        result.ok_or_else(|| A2aError::malformed("the response is not valid JSON-RPC 2.0", said))
     }
 
     fn event(&self, raw: Value) -> Result<AgentEvent, A2aError> {
-        let excerpt = malformed("the agent said neither a task nor a message nor a change", &raw);
+        let excerpt = malformed("the event is not a task, a message or an update", &raw);
         AgentEvent::read(raw, self.dialect).ok_or(excerpt)
     }
 
     fn as_task(&self, raw: Value) -> Result<AgentTask, A2aError> {
-        let excerpt = malformed("the answer is not a task", &raw);
+        let excerpt = malformed("the response is not a task", &raw);
         AgentTask::read(raw, self.dialect).ok_or(excerpt)
     }
 
     fn as_push(&self, raw: Value) -> Result<PushRegistration, A2aError> {
-        let excerpt = malformed("the answer says nothing of notifications", &raw);
+        let excerpt = malformed("the response has no push notification", &raw);
         PushRegistration::read(raw).ok_or(excerpt)
     }
+}
+
+/// Fails if the card does not offer an operation. A request would reach an agent that may not know it.
+fn require(is_offered: bool, operation: &'static str) -> Result<(), A2aError> {
+    if is_offered { Ok(()) } else { Err(A2aError::NotOffered { operation }) }
 }
 
 /// Error that a response holds in place of a result.
@@ -215,5 +249,5 @@ fn error_of(raw: &Value) -> Option<A2aError> {
 
 fn malformed(what: &str, raw: &Value) -> A2aError {
     let keys = raw.as_object().map(|fields| fields.keys().take(8).cloned().collect::<Vec<_>>().join(", "));
-    A2aError::malformed(what, keys.unwrap_or_else(|| "no object".to_owned()).as_bytes())
+    A2aError::malformed(what, keys.unwrap_or_else(|| "not a JSON object".to_owned()).as_bytes())
 }

@@ -1,5 +1,7 @@
 //! HTTP transport of requests to agents: headers, credentials, redirects.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 use sessile::vault::Secret;
 use ureq::http::Method;
@@ -22,6 +24,7 @@ pub(super) struct Transport<'a> {
     /// URL that the user named.
     pub(super) named: &'a HttpAddress,
     pub(super) limits: ReplyLimits,
+    has_sent_credential: Cell<bool>,
 }
 
 /// HTTP request to an agent.
@@ -36,7 +39,22 @@ pub(super) struct TransportRequest<'a> {
     pub(super) may_leave_origin: bool,
 }
 
-impl Transport<'_> {
+impl<'a> Transport<'a> {
+    pub(super) fn new(
+        http: &'a HttpClient,
+        auth: &'a dyn CredentialProvider,
+        extra: &'a [(String, Secret)],
+        named: &'a HttpAddress,
+        limits: ReplyLimits,
+    ) -> Self {
+        Transport { http, auth, extra, named, limits, has_sent_credential: Cell::new(false) }
+    }
+
+    /// Whether the last request carried a credential.
+    pub(super) fn has_sent_credential(&self) -> bool {
+        self.has_sent_credential.get()
+    }
+
     /// Sends a request and follows redirects as far as that is safe. The response has any status but that of a redirect.
     pub(super) fn ask(&self, mut request: TransportRequest<'_>) -> Result<HttpResponse, A2aError> {
         // Serialized once, for all redirects; a push notification's token may be in it.
@@ -48,24 +66,24 @@ impl Transport<'_> {
                 return Ok(coming);
             }
             let refuse = |reason| A2aError::Redirected { url: request.address.to_string(), reason };
-            let there = coming.header("location").ok_or_else(|| refuse("it does not say where to"))?;
+            let there = coming.header("location").ok_or_else(|| refuse("the Location header is missing"))?;
             // Parsed as every address is: a redirect to plain http on another machine is refused here.
             let there = request.address.join(&there)?;
             let keeps_method = matches!(coming.status, 307 | 308);
             // Clients turn a POST into a GET at 301, 302 and 303, and the message would be gone.
             if request.method != Method::GET && !keeps_method {
-                return Err(refuse("what was sent would be lost"));
+                return Err(refuse("a redirect with this status would drop the message"));
             }
             if !there.is_same_origin(&request.address) {
                 if !request.may_leave_origin {
-                    return Err(refuse("it is another origin"));
+                    return Err(refuse("the target is another origin"));
                 }
                 // For good: a redirect back to the first origin was chosen by the other one.
                 left = true;
             }
             request.address = there;
         }
-        let reason = "there are too many redirects";
+        let reason = "too many redirects";
         Err(A2aError::Redirected { url: request.address.to_string(), reason })
     }
 
@@ -81,6 +99,11 @@ impl Transport<'_> {
             let had = self.auth.credentials_for(&url);
             credentials = had.map_err(|error| A2aError::Credential(Box::new(error)))?;
         }
+        // A second lock besides the site rule of the vault.
+        if !request.address.is_secure() {
+            credentials.clear();
+        }
+        self.has_sent_credential.set(!credentials.is_empty());
         let mut headers: Vec<(&str, &str)> = Vec::new();
         headers.extend(request.headers.iter().map(|(name, value)| (*name, value.as_str())));
         if body.is_some() {
@@ -120,5 +143,5 @@ fn with_query(address: &HttpAddress, name: &str, secret: &Secret) -> Result<Http
     let pair = form(&[(name, secret.expose())]);
     let separator = if address.uri().query().is_some() { "&" } else { "?" };
     let url = Zeroizing::new(format!("{}{separator}{}", address.uri(), *pair));
-    Ok(HttpAddress::parse(&url)?)
+    Ok(address.parse_beside(&url)?)
 }

@@ -5,17 +5,48 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use sessile::Error;
 use sessile::error::FileError;
-use sessile_wire::a2a::{ArtifactUpdate, Part};
+use sessile_wire::a2a::{AgentReply, ArtifactUpdate, Part};
 
 /// Maximum length of a file name in bytes, without an ending and a number.
 const MAX_NAME: usize = 100;
 
-/// Saves the parts of an artifact as files and returns their paths. No file is overwritten, and none is outside the directory.
+/// Saves the parts of an artifact as files below the directory and returns their paths. Existing files are not
+/// overwritten.
 pub(crate) fn save_artifact(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>, Error> {
     let name = artifact.name.as_deref().or(artifact.artifact_id.as_deref());
     save_parts(dir, name.unwrap_or("artifact"), artifact.parts())
+}
+
+/// Saves the files of a reply below the directory. Returns the paths of those that were saved, and the first failure.
+pub(crate) fn save_reply(dir: &Path, reply: &AgentReply) -> (Vec<PathBuf>, Option<Error>) {
+    let mut saved = Vec::new();
+    let mut save = || -> Result<(), Error> {
+        for artifact in reply.artifacts() {
+            saved.extend(save_artifact(dir, artifact)?);
+        }
+        let files = reply.message().into_iter().flat_map(|message| message.parts());
+        saved.extend(save_parts(dir, "message", files.filter(|part| !part.is_text()).collect())?);
+        Ok(())
+    };
+    let failure = save().err();
+    (saved, failure)
+}
+
+/// Fails if files cannot be created in a directory, which may not exist yet. Called before a message is sent, because
+/// its reply comes once.
+pub(crate) fn check_dir(dir: &Path) -> Result<(), Error> {
+    let failed = |source: std::io::Error| {
+        Error::File(FileError::Io { action: "save files in", path: dir.to_owned(), source })
+    };
+    // A directory that does not exist is created below its nearest existing parent.
+    let Some(base) = dir.ancestors().find(|path| path.symlink_metadata().is_ok()) else { return Ok(()) };
+    if !std::fs::metadata(base).map_err(failed)?.is_dir() {
+        return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+    }
+    access(base, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| failed(error.into()))
 }
 
 /// Saves parts as files, by their own names or a common one.
@@ -27,6 +58,7 @@ pub(crate) fn save_parts(dir: &Path, name: &str, parts: Vec<Part>) -> Result<Vec
             _ => None,
         };
         let (content, ending) = match &part {
+            Part::Typed { part, .. } => (part.summary().into_bytes(), "txt"),
             Part::Text(text) => (text.clone().into_bytes(), "txt"),
             Part::File { bytes, .. } => (bytes.clone(), "bin"),
             Part::Data(data) | Part::Other(data) => (format!("{data:#}\n").into_bytes(), "json"),

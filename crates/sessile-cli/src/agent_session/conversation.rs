@@ -1,9 +1,10 @@
-//! Conversation of a session with an agent, and its log.
+//! Conversation with an agent, and its log.
 //!
-//! A message is stored before it is sent, and an event before it is displayed, so that whatever the agent got and said is
-//! in the conversation after a kill at any time. An event that cannot be stored is displayed all the same: the agent will
-//! not send it again. The call fails at its end then. Without a session no conversation is stored or continued: the second
-//! run of a script must not continue the conversation of the first.
+//! A message is stored before it is sent, and an event before it is displayed, so that the conversation is complete
+//! after a kill at any time. An event that cannot be stored is displayed anyway, because the agent will not send it
+//! again; the call then fails at its end. Without a session a conversation is stored or continued only by its id: the
+//! second run of a script must not continue the conversation of the first. A session continues its own last
+//! conversation. With `--continue` it adopts the last one of its context, unless the session that has it is alive.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,8 +13,9 @@ use serde_json::Value;
 use sessile::call::ConfigSource;
 use sessile::conversation::{Conversation, ConversationUpdate, DeliveryLock, TaskState};
 use sessile::error::{ConversationError, SessionError};
-use sessile::session::Session;
-use sessile::{Error, State};
+use sessile::session::{Lifecycle, Session};
+use sessile::site::agent_url;
+use sessile::{App, Error, Report, State};
 use sessile_wire::a2a::{AgentEvent, OutgoingMessage};
 
 use crate::cli::Cx;
@@ -31,6 +33,17 @@ pub(crate) struct ConversationSelector {
     pub(crate) context_id: Option<String>,
     /// Task that a message belongs to.
     pub(crate) task_id: Option<String>,
+    /// Conversation to continue.
+    pub(crate) continued: Option<Continuation>,
+}
+
+/// Conversation that a call continues.
+#[derive(Clone, Debug)]
+pub(crate) enum Continuation {
+    /// The last one of the session, else of the context.
+    Last,
+    /// The one of this id or name.
+    Id(String),
 }
 
 /// Log of a conversation. Without a session nothing is stored.
@@ -57,7 +70,8 @@ pub(crate) struct ConversationLog<'a> {
 pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Failure> {
     let state = &cx.state;
     if state.session()?.is_some() {
-        return Ok(Some(state.require_session("talking to an agent in it")?));
+        let session = state.require_session("talking to an agent in it");
+        return session.map(Some).map_err(|error| without_flag_of_run(error, state.app()));
     }
     let (idle, max) = state.session_lifetime(None, None)?;
     if let Some(pending) = state.pending_session()? {
@@ -75,8 +89,18 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
         return Ok(None);
     }
     let (session, _) = state.start_session(None, None, std::collections::BTreeMap::new(), idle, max)?;
-    cx.out.note(&format!("session {} was started for this terminal", session.id));
+    cx.out.note(&format!("started session {} for this terminal", session.id));
     Ok(Some(Rc::new(session)))
+}
+
+/// The failure without the hint for `run`: `--new` of a message starts a conversation, not a session.
+fn without_flag_of_run(error: Error, app: &App) -> Failure {
+    if !matches!(error, Error::Session(SessionError::Expired { .. })) {
+        return error.into();
+    }
+    let report = Report::of(error.diagnostic(), app);
+    let hint = report.fix_command.as_ref().map(|command| format!("start a new session: {command}"));
+    Failure::Remote(Box::new(Report { hint, ..report }))
 }
 
 impl<'a> ConversationLog<'a> {
@@ -108,23 +132,44 @@ impl<'a> ConversationLog<'a> {
     fn resolve(&mut self) -> Result<(), Error> {
         let (agent, wanted) = (self.agent.as_str(), &self.wanted);
         (self.context_id, self.task_id) = (wanted.context_id.clone(), wanted.task_id.clone());
-        let Some(session) = &self.session else { return Ok(()) };
-        let all = self.state.conversations()?;
-        self.conversation = match wanted {
+        let all = match (&self.session, &wanted.continued) {
+            (None, None) => return Ok(()),
+            (None, Some(Continuation::Last)) => return Err(ConversationError::NoneToContinue.into()),
+            _ => self.state.conversations()?,
+        };
+        let context = self.context()?;
+        self.conversation = match (wanted, &self.session) {
+            (ConversationSelector { continued: Some(Continuation::Id(id)), .. }, _) => {
+                let found = all.find(id, None)?;
+                all.require_binding(&found, context.as_deref())?;
+                if found.agent_url != agent_url(agent)? {
+                    return Err(ConversationError::NotFound { name: id.clone(), near: None }.into());
+                }
+                Some(found)
+            }
+            (_, None) => None,
             // A name that cannot be used is an error before anything is sent.
-            ConversationSelector { name: Some(name), .. } => {
+            (ConversationSelector { name: Some(name), .. }, Some(session)) => {
                 let found = all.named(session, agent, name)?;
                 if wanted.new && found.is_some() {
                     return Err(ConversationError::Exists(name.clone()).into());
                 }
                 found
             }
-            ConversationSelector { context_id: Some(context), .. } => {
-                all.of_context(session, agent, context)?
+            (ConversationSelector { context_id: Some(id), .. }, Some(session)) => {
+                all.of_context(session, agent, id)?
             }
-            ConversationSelector { task_id: Some(task), .. } => all.of_task(session, agent, task)?,
-            ConversationSelector { new: true, .. } => None,
-            _ => all.newest(session, agent)?,
+            (ConversationSelector { task_id: Some(task), .. }, Some(session)) => {
+                all.of_task(session, agent, task)?
+            }
+            (ConversationSelector { new: true, .. }, Some(_)) => None,
+            (ConversationSelector { continued: Some(Continuation::Last), .. }, Some(session)) => {
+                match all.newest(session, agent)? {
+                    Some(found) => Some(found),
+                    None => all.last_of_context(context.as_deref(), agent)?,
+                }
+            }
+            (_, Some(session)) => all.newest(session, agent)?,
         };
         if let Some(conversation) = &self.conversation {
             self.context_id = self.context_id.take().or_else(|| conversation.context_id.clone());
@@ -132,6 +177,27 @@ impl<'a> ConversationLog<'a> {
             if wanted.task_id.is_none() && wanted.context_id.is_none() {
                 self.task_id = conversation.waiting_task().map(str::to_owned);
             }
+        }
+        Ok(())
+    }
+
+    /// Context of the call.
+    fn context(&self) -> Result<Option<String>, Error> {
+        match &self.session {
+            Some(session) => Ok(session.context.clone()),
+            None => Ok(self.state.selected()?.map(|selected| selected.name.to_string())),
+        }
+    }
+
+    /// Makes the conversation one of this session, unless the session that had it lives.
+    fn adopt(&mut self) -> Result<(), Error> {
+        let (Some(session), Some(conversation)) = (&self.session, &self.conversation) else { return Ok(()) };
+        if conversation.session == session.id.as_str() {
+            return Ok(());
+        }
+        let owner = self.state.sessions()?.get(&conversation.session);
+        if !owner.is_ok_and(|owner| owner.life(self.state.world()) == Lifecycle::Live) {
+            self.conversation = Some(self.state.conversations()?.adopt(conversation, session)?);
         }
         Ok(())
     }
@@ -144,18 +210,18 @@ impl<'a> ConversationLog<'a> {
         stored: impl FnOnce(&OutgoingMessage) -> Value,
         timeout: Duration,
     ) -> Result<(), Error> {
-        if let Some(session) = self.session.clone() {
+        if self.is_stored() {
             // The conversation may be started, or another one become the last, while this process waits for it.
             loop {
                 let key = self.delivery_key();
-                let lock =
-                    key.as_ref().map(|key| self.state.lock_delivery(&session, key, timeout)).transpose()?;
+                let lock = key.as_ref().map(|key| self.state.lock_delivery(key, timeout)).transpose()?;
                 self.resolve()?;
                 if self.delivery_key() == key {
                     self.delivery.extend(lock);
                     break;
                 }
             }
+            self.adopt()?;
         }
         (outgoing.context_id, outgoing.task_id) = (self.context_id.clone(), self.task_id.clone());
         let message = stored(outgoing);
@@ -168,13 +234,27 @@ impl<'a> ConversationLog<'a> {
     /// Key of the delivery lock: the id of the conversation; before it has one, its name, its id at the agent, or the agent.
     /// `None` for a new conversation without a name, which no other process can find.
     fn delivery_key(&self) -> Option<String> {
-        let ConversationSelector { new, name, context_id, task_id } = &self.wanted;
+        let ConversationSelector { new, name, context_id, task_id, .. } = &self.wanted;
         let known = self.conversation.as_ref().map(|one| one.id.clone());
+        let session = self.session.as_ref().map_or_else(String::new, |session| session.id.to_string());
         known.or_else(|| match (name, context_id.as_ref().or(task_id.as_ref())) {
-            (Some(name), _) => Some(format!("name {name}")),
-            (None, Some(id)) => Some(format!("agent {} id {id}", self.agent)),
-            (None, None) => (!new).then(|| format!("agent {}", self.agent)),
+            (Some(name), _) => Some(format!("{session} name {name}")),
+            (None, Some(id)) => Some(format!("{session} agent {} id {id}", self.agent)),
+            (None, None) => (!new).then(|| format!("{session} agent {}", self.agent)),
         })
+    }
+
+    /// Whether messages of this call are stored.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.session.is_some() || self.conversation.is_some()
+    }
+
+    /// Whether the next call finds the conversation only by its id: no session continues it by itself.
+    pub(crate) fn needs_id(&self) -> bool {
+        let session = self.session.as_ref().map(|session| session.id.as_str());
+        let is_elsewhere =
+            self.conversation.as_ref().is_some_and(|one| Some(one.session.as_str()) != session);
+        is_elsewhere || self.state.is_hook_worker()
     }
 
     /// Session, if any.
@@ -249,15 +329,18 @@ impl<'a> ConversationLog<'a> {
     }
 
     fn store(&mut self, update: &ConversationUpdate) -> Result<(), Error> {
-        let Some(session) = self.session.clone() else { return Ok(()) };
+        if !self.is_stored() {
+            return Ok(());
+        }
         let mut all = self.state.conversations()?;
-        self.conversation = Some(match &self.conversation {
-            Some(known) => all.remember(known, update)?,
-            None => {
+        self.conversation = Some(match (&self.conversation, &self.session) {
+            (Some(known), _) => all.remember(known, update)?,
+            (None, None) => return Ok(()),
+            (None, Some(session)) => {
                 let id = all.new_id()?;
                 // Before anybody can find it: its first message is not delivered yet.
-                self.delivery.push(self.state.lock_delivery(&session, &id, Duration::ZERO)?);
-                all.begin(&session, &self.agent, (id, self.wanted.name.as_deref()), update)?
+                self.delivery.push(self.state.lock_delivery(&id, Duration::ZERO)?);
+                all.begin(session, &self.agent, (id, self.wanted.name.as_deref()), update)?
             }
         });
         Ok(())

@@ -6,12 +6,21 @@ use sessile::agents::Agent;
 use sessile::error::CredentialError;
 use sessile::settings::Layer;
 use sessile::site::Site;
-use sessile::vault::{CredentialKind, CredentialSource, LoadedCredential};
+use sessile::vault::{CredentialKind, CredentialSource, LoadedCredential, Secret};
 use sessile::{Error, State};
 use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 
 use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::renewer::Renewer;
+
+/// Credential that a variable holds, for one call.
+pub(super) struct CallCredential {
+    /// Name of the variable.
+    pub(super) variable: String,
+    pub(super) secret: Secret,
+    /// Whether it is an API key, and not a bearer token.
+    pub(super) is_key: bool,
+}
 
 /// Credential of one agent, looked up and renewed at the first request.
 pub(crate) struct AgentCredentials<'a> {
@@ -19,6 +28,8 @@ pub(crate) struct AgentCredentials<'a> {
     agent: &'a Agent,
     renewer: Renewer,
     usable: OnceCell<Option<LoadedCredential>>,
+    /// Credential in a variable, for this call.
+    call: Option<CallCredential>,
     /// Location and name of an API key according to the card.
     place: RefCell<Option<(String, String)>>,
 }
@@ -30,8 +41,54 @@ impl<'a> AgentCredentials<'a> {
             agent,
             renewer: Renewer::new(),
             usable: OnceCell::new(),
+            call: None,
             place: RefCell::new(None),
         }
+    }
+
+    /// With a credential for this call, which takes precedence over all others.
+    pub(super) fn with_call_credential(self, call: Option<CallCredential>) -> Self {
+        AgentCredentials { call, ..self }
+    }
+
+    /// Credential of this call in its place, for a URL of the agent's own site.
+    fn place_call_credential(
+        &self,
+        call: &CallCredential,
+        url: &str,
+    ) -> Result<Vec<RequestCredential>, Error> {
+        let site = Site::of_url(url)?;
+        // The user chose it for the agent that the call names, not for where its card points.
+        if site != Site::of_url(&self.agent.url)? {
+            return Ok(Vec::new());
+        }
+        let secret = call.secret.expose();
+        let is_header = !secret.is_empty() && !secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ');
+        if !is_header {
+            return Err(CredentialError::Unusable {
+                name: call.variable.clone(),
+                reason: "the value has characters that an HTTP header cannot hold".into(),
+            }
+            .into());
+        }
+        if !call.is_key {
+            let value = Secret::new(format!("Bearer {secret}"));
+            return Ok(vec![RequestCredential::Header("Authorization".to_owned(), value)]);
+        }
+        let place = self.place.borrow();
+        let (place, name) =
+            place.as_ref().map_or(("header", "X-API-Key"), |(place, name)| (place.as_str(), name.as_str()));
+        let (name, secret) = (name.to_owned(), call.secret.clone());
+        Ok(vec![match place {
+            "query" => RequestCredential::Query(name, secret),
+            "cookie" => RequestCredential::Cookie(name, secret),
+            _ => RequestCredential::Header(name, secret),
+        }])
+    }
+
+    /// State of the call.
+    pub(super) fn state(&self) -> &'a State {
+        self.state
     }
 
     /// Takes the location of an API key from the card.
@@ -57,8 +114,18 @@ impl<'a> AgentCredentials<'a> {
         Ok(self.usable.get().and_then(Option::as_ref))
     }
 
-    /// Finds the credential: the one selected for this call; else the one that the context, the agent's name or the vault binds to
-    /// the agent; else the one that the settings select, if it is allowed for the agent's site.
+    /// Name of the agent's credential, if it is not sent to this URL.
+    pub(super) fn withheld_from(&self, url: &str) -> Result<Option<String>, Error> {
+        let name = match &self.call {
+            Some(call) => Some(call.variable.clone()),
+            None => self.load_credential()?.map(|usable| usable.about.name.to_string()),
+        };
+        Ok(name.filter(|_| self.credentials_for(url).is_ok_and(|sent| sent.is_empty())))
+    }
+
+    /// Finds the credential. The one selected for this call comes first. The next is the one that the context, the agent's
+    /// name or the vault binds to the agent. The last is the one that the settings select, if it is allowed for the agent's
+    /// site.
     fn find(&self) -> Result<Option<LoadedCredential>, Error> {
         let (state, agent) = (self.state, self.agent);
         let selected = state.selected_credential()?;
@@ -119,6 +186,9 @@ impl<'a> AgentCredentials<'a> {
 
 impl CredentialProvider for AgentCredentials<'_> {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
+        if let Some(call) = &self.call {
+            return self.place_call_credential(call, url);
+        }
         let Some(usable) = self.load_credential()? else { return Ok(Vec::new()) };
         let is_agent_s = Site::of_url(url)? == Site::of_url(&self.agent.url)?;
         // A credential given for this call is for the agent that the call names.

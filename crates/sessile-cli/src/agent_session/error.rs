@@ -16,22 +16,27 @@ pub(crate) fn agent_error(url: &str, task: Option<&str>, error: A2aError) -> Fai
     match error {
         A2aError::Credential(error) => (*error).into(),
         // The URL came from the user, and was refused before anything was sent.
+        A2aError::Http(HttpError::NotAllowed(_)) if is_plain_http(url) => {
+            Failure::Agent(AgentError::PlainHttp { agent })
+        }
         A2aError::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
         A2aError::Http(HttpError::TimedOut { .. }) | A2aError::TimedOut { .. } => {
             Failure::Request(RequestError::TimedOut { what: format!("the reply of {url}") })
         }
         A2aError::Http(error) => unreachable(url, &error).into(),
-        A2aError::Unauthorized { status, challenge, .. } => {
-            let wanted =
-                challenge.map_or_else(String::new, |challenge| format!(", which asks for {challenge},"));
-            Failure::Agent(AgentError::Unauthorized { agent, status, wanted })
+        A2aError::Unauthorized { status, challenge, had_credential, schemes, .. } => {
+            Failure::Agent(AgentError::Unauthorized { agent, status, challenge, had_credential, schemes })
         }
+        A2aError::ExtensionsRequired { uris } => {
+            Failure::Agent(AgentError::ExtensionsRequired { agent, uris })
+        }
+        A2aError::NotOffered { operation } => Failure::Agent(AgentError::Unsupported { agent, operation }),
         A2aError::RateLimited { retry_after } => {
             Failure::Request(RequestError::RateLimited { what: agent, wait: retry_after })
         }
         A2aError::Server { status, url, body } => {
             let body = if body.is_empty() { body } else { format!(": {body}") };
-            RequestError::unreachable(site(&url), format!("it answered with status {status}{body}")).into()
+            RequestError::unreachable(site(&url), format!("HTTP status {status}{body}")).into()
         }
         A2aError::Rpc(error) => match (error.kind, task) {
             (RpcErrorKind::TaskNotFound, Some(task)) => {
@@ -44,4 +49,9 @@ pub(crate) fn agent_error(url: &str, task: Option<&str>, error: A2aError) -> Fai
         },
         other => Failure::Agent(AgentError::Unusable { agent, reason: other.to_string() }),
     }
+}
+
+/// Whether a URL is one of plain http on another machine.
+fn is_plain_http(url: &str) -> bool {
+    Site::of_url(url).is_ok_and(|site| !site.is_private())
 }

@@ -16,8 +16,8 @@ use crate::terminal_prompt;
 
 /// Back up the state database, or restore a backup
 ///
-/// A backup is consistent while others write, and never replaces a file. Contexts, settings, credentials and the sessions'
-/// rooms are files of their own and not part of it.
+/// A backup is consistent while other processes write, and never replaces a file. It does not contain contexts,
+/// settings, credentials or the rooms of sessions.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -34,11 +34,11 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Replace the state database by a backup and keep the old one beside it
+    /// Restore a backup, and keep the replaced database beside it
     ///
-    /// A restore brings back sessions, messages, history and conversations, but no permissions: no approval stays in force,
-    /// a project stays trusted only if it is trusted now and in the backup, the current PIN stays set, and stopped sessions
-    /// stay stopped. It is refused inside a session.
+    /// Restores sessions, messages, history and conversations. Revokes all approvals, and keeps the current PIN. A
+    /// project stays trusted only if it is trusted now and in the backup. Stopped sessions stay stopped. Refused inside
+    /// a session.
     #[command(after_help = examples!("sessile backup restore state.backup"))]
     Restore {
         /// Restore this backup
@@ -63,7 +63,9 @@ fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
             format!("back up a service's store: {} serve backup --store {store} FILE", cx.state.app().name());
         return Err(service_store::is_service_store(path, hint));
     }
+    let step = cx.out.slow_step(|| "backing up the state database");
     let path = cx.state.back_up(target.as_deref())?;
+    drop(step);
     let database = shown(cx.state.dirs().store()?.display());
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);
     cx.changed(json!({ "path": path.to_string_lossy(), "size": size }), || {
@@ -72,7 +74,7 @@ fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
 }
 
 fn restore(file: &Path, cx: &Cx) -> Outcome {
-    cx.state.refuse_in_session("restoring a backup", "restore it outside the session")?;
+    cx.state.refuse_in_session("restoring a backup", "run the command outside the session")?;
     let path = cx.state.absolute(file);
     if is_service_store(&path) {
         let backup = shell_quoted(&path.to_string_lossy());
@@ -81,11 +83,16 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     }
     // Checked before the question is asked.
     let backup = StateBackup::read(&cx.state, &path)?;
-    terminal_prompt::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
+    terminal_prompt::confirm(
+        &cx.state,
+        &format!("replace the state database with {}", shown(path.display())),
+    )?;
+    let step = cx.out.slow_step(|| "restoring the backup");
     let kept = backup.restore(&cx.state)?;
+    drop(step);
     let json = json!({ "restored": path.to_string_lossy(), "kept": kept.to_string_lossy() });
     cx.changed(json, || {
         let (restored, kept) = (shown(path.display()), shown(kept.display()));
-        format!("restored {restored}; the replaced database is {kept}\n")
+        format!("restored {restored}; the replaced database was kept as {kept}\n")
     })
 }

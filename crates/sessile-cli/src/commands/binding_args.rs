@@ -10,7 +10,7 @@ pub(crate) const FLAG: &str = "--bind";
 /// Targets of a session that is started without a context.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct BindingArgs {
-    /// Bind a tool to a target, instead of a context: kubectl.context=staging; repeat it for more
+    /// Bind a tool to a target without a context, e.g. kubectl.context=staging; repeatable
     #[arg(long, value_name = "TOOL.KEY=VALUE")]
     pub(crate) bind: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! `sessile doctor`: what is wrong, and how to mend it.
+//! `sessile doctor`: finds problems of the installation and their fixes.
 
 use serde_json::json;
-use sessile::doctor::{Health, examine};
+use sessile::doctor::{HEALTHY, Health, examine};
 use sessile::exit;
 use sessile::text::shown_lines;
 
@@ -10,14 +10,15 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Tone;
 
-/// Look for what is wrong, and say how to mend it
+/// Check the installation and its state for problems
 ///
-/// Checks directories, permissions, file systems, settings, contexts, the store, the clock and what killed
-/// processes left behind. It changes nothing unless --repair is given. The exit status is 1 if anything is wrong.
+/// Checks directories, permissions, file systems, settings, contexts, the store, the clock, the hook of this shell and
+/// leftovers of killed processes. Prints a fix for each problem. Changes nothing without --repair. The exit status is 1 if
+/// a check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile doctor" "sessile doctor --output json" "sessile doctor --repair"))]
 pub struct Args {
-    /// Move a damaged state database aside, and save what can be read of it
+    /// Move a damaged state database aside, and save its readable rows
     #[arg(long)]
     repair: bool,
 }
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.repair {
         let locker = cx.state.locker()?;
         if !cx.state.recover_store(&locker)? {
-            cx.out.note("the state database is sound: there is nothing to repair");
+            cx.out.note("the state database is intact; nothing to repair");
         }
         let saved = cx.state.take_warnings();
         // Printed now, because they name the files that the repair has written.
@@ -44,12 +45,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 Health::Warning => ("warning", Tone::Warning),
                 Health::Error => ("error  ", Tone::Bad),
             };
-            text.push_str(&format!(
-                "{} {}: {}\n",
-                cx.out.toned(mark, tone),
-                check.name,
-                shown_lines(&check.message)
-            ));
+            // The mark says enough about a check without findings.
+            let message = if check.message == HEALTHY {
+                String::new()
+            } else {
+                format!(": {}", shown_lines(&check.message))
+            };
+            text.push_str(&format!("{} {}{message}\n", cx.out.toned(mark, tone), check.name));
             if let Some(fix) = &check.fix {
                 text.push_str(&format!("        fix: {}\n", shown_lines(fix)));
             }

@@ -10,12 +10,13 @@ use sessile::tool::own_values;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
+use crate::isolation::preparation;
 
 /// Print the variables of a session, for a shell to set
 ///
-/// They lead every known tool into the session's room, as `run` does for one command. With --unset it prints what
-/// brings the shell's own values back; variables that were taken away because they override the context are not kept
-/// anywhere and do not come back.
+/// The variables redirect every known tool to the session's room, as `run` does for one command. --unset prints the
+/// commands that restore the shell's own values. Variables that were cleared because they override the context are not
+/// stored and cannot be restored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "eval \"$(sessile env --session deploy)\""
@@ -24,11 +25,11 @@ use crate::help::examples_and_precedence;
     "eval \"$(sessile env --unset)\""
 ))]
 pub struct Args {
-    /// The notation; json prints one object with what to set and what to unset
+    /// Syntax of the output; json prints one object with the variables to set and to unset
     #[arg(long, value_name = "SHELL", value_parser = ["bash", "zsh", "fish", "json"], default_value = "bash")]
     shell: String,
 
-    /// Print what brings the shell's own values back
+    /// Print the commands that restore the shell's own values
     #[arg(long)]
     unset: bool,
 
@@ -68,7 +69,9 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::er
         isolation: &args.isolation,
     };
     let run = RunSession::open(&cx.state, &request)?;
+    let step = preparation(cx, &run);
     let environment = run.prepare_for_running_shell(&request)?.into_environment();
+    drop(step);
     // Preparing the room may take long, and the approval may have ended meanwhile.
     run.state().contexts().recheck(false)?;
     let mut changes = environment.changes;
@@ -78,9 +81,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::er
         // Another's value would act in its place.
         let origin = variable.origin.clone();
         changes.push(VariableChange { name: name.clone(), value: None, origin, isolates: true });
-        cx.out.note(&format!(
-            "{name} is not printed: `run` and `shell` give credential {credential} to what they run"
-        ));
+        cx.out.note(&format!("not printed: {name} (credential {credential}); `run` and `shell` set it"));
     }
     cx.out.warnings(&run.state().take_warnings());
     Ok(changes)

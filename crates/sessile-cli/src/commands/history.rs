@@ -1,4 +1,4 @@
-//! `sessile history`: what was changed, when and by whom.
+//! `sessile history`: state changes with their time and actor.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use sessile::history;
 
 use crate::backend::StateBackend;
 use crate::cli::Cx;
-use crate::commands::page::cut;
+use crate::commands::page::{WideArgs, cut};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
 use crate::remote::ServerArgs;
 use crate::view::{OperationView, operation_text};
 
-/// Show what was changed, when and by whom
+/// Show the history of state changes
 ///
-/// Every change of state is an operation with what was and what is. With --session only those of that session.
+/// Each change of state is an operation with the old and the new value. With --session, lists the operations of that session and
+/// the commands that `run` and `shell` started in it, for as long as the session lives. Secret arguments are hidden.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -31,28 +32,31 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Only what is not older than this
+    /// List only operations of this last period, e.g. 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     since: Option<Duration>,
 
-    /// Show at most this many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
 
-    /// Go on after this one, the last id of the page before
+    /// Continue after this id, the last one of the previous page
     #[arg(long, value_name = "ID")]
     cursor: Option<String>,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show one operation whole
+    /// Show one operation in full
     #[command(after_help = examples!("sessile history show 12"))]
     Show {
-        /// The operation
+        /// Id of the operation
         #[arg(value_name = "ID")]
         id: i64,
     },
@@ -69,13 +73,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cut(cx, &mut operations, args.limit, OperationView::id);
     cx.out.list(&operations, || {
         if operations.is_empty() {
-            return "nothing was changed\n".to_owned();
+            return "no operations found\n".to_owned();
         }
         let mut table = Table::new(&OperationView::COLUMNS);
         for operation in &operations {
             table.row(&operation.cells(), operation.is_undone().then_some(Tone::Faint));
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }
 

@@ -1,4 +1,4 @@
-//! `sessile hook`: what a shell's start-up file loads.
+//! `sessile hook`: shell integration, loaded by a shell's start-up file.
 
 use clap::Subcommand;
 use serde_json::json;
@@ -13,13 +13,14 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::shell_hook::{hook, step_script};
 use crate::terminal_prompt;
+use crate::watcher::watch_shell_approval;
 
-/// Print the script that keeps a shell in step with its selection
+/// Print the shell hook, which applies the selected context to a shell
 ///
-/// Load it at the end of your start-up file. The shell's variables are then those of a session in the selected context:
-/// after `sessile context use`, `sessile session start`, `attach`, `detach` and `stop`, and in a directory that selects a
-/// context. So kubectl, aws or gh typed there use it. Without a selection the shell has your own values again. The prompt
-/// shows the session and the context.
+/// Load it at the end of your start-up file. The hook sets the shell's variables to those of a session in the selected
+/// context, so that kubectl, aws and gh that you type use it. It reacts to `context use`, to `session start`, `attach`,
+/// `detach` and `stop`, and to a directory that selects a context. Without a selection, it restores your own values.
+/// The prompt shows the session and the context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "eval \"$(sessile hook bash)\"      at the end of ~/.bashrc"
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(value_enum, required = true)]
     shell: Option<Shell>,
 
-    /// Print what is to be done before this prompt; the script calls it
+    /// Print the commands to run before this prompt; called by the script
     #[arg(long, hide = true, requires = "shell_pid")]
     tick: bool,
 
@@ -44,7 +45,7 @@ pub struct Args {
     #[arg(long, hide = true)]
     shell_pid: Option<i32>,
 
-    /// Whether a subshell of that shell calls
+    /// Set if a subshell of that shell calls
     #[arg(long, hide = true)]
     subshell: bool,
 }
@@ -53,7 +54,7 @@ pub struct Args {
 enum Command {
     /// Add the line that loads the hook to the shell's start-up file
     ///
-    /// It shows the line and the file, and asks first. A file that loads the hook already is left alone. Shells that start
+    /// Shows the line and the file, and asks for confirmation. A file that already loads the hook is not changed. Shells that start
     /// afterwards are hooked.
     #[command(after_help = examples!("sessile hook install" "sessile hook install zsh --yes"))]
     Install {
@@ -89,16 +90,20 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn tick(args: &Args, shell: Shell, pid: i32, cx: &Cx) -> String {
     // The variables of this call may name a session that has ended; the step reports that.
     cx.state.take_warnings();
-    match follow(&cx.state, pid, args.subshell) {
+    match follow(&cx.state, shell, pid, args.subshell) {
         Ok(step) => {
             cx.out.warnings(&step.notes);
+            if let Some(session) = &step.session {
+                // Without the watcher the next prompt finds the end of the approval.
+                let _ = watch_shell_approval(&cx.state, session);
+            }
             let label = step.session.as_ref().and_then(|session| PromptLabel::of_session(session).text());
             let mark = label.map_or_else(String::new, |text| format!("({text}) "));
             step_script(shell, &step, &mark)
         }
         Err(error) => {
             cx.state.take_warnings();
-            cx.out.note(&format!("this shell is not in step: {error}"));
+            cx.out.note(&format!("this shell does not follow its selection: {error}"));
             String::new()
         }
     }
@@ -128,7 +133,7 @@ fn install(cx: &Cx, shell: Option<Shell>, is_added: bool) -> Outcome {
     }
     let result = json!({ "path": line.path.to_string_lossy(), "line": line.line, "changed": is_changed });
     cx.changed(result, || match (is_added, line.found_at) {
-        (true, Some(at)) => format!("{path}:{at} loads the hook already\n"),
+        (true, Some(at)) => format!("{path}:{at} already loads the hook\n"),
         (true, None) => format!("added `{}` to {path}; start a new shell\n", line.line),
         (false, Some(_)) => format!("removed `{}` from {path}\n", line.line),
         (false, None) => format!("{path} does not load the hook\n"),

@@ -1,4 +1,4 @@
-//! Reading what a command is given: a file, or standard input for `-`.
+//! Input of a command: a file, or standard input for `-`.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,7 @@ use sessile::error::{FileError, UsageError};
 
 use crate::cli::Cx;
 
-/// The path and the text of a file that is given as an argument. A terminal is never read from.
+/// Path and text of a file argument. A terminal is never read.
 pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String), Error> {
     if file != Path::new("-") {
         let path = cx.state.absolute(file);
@@ -33,8 +33,8 @@ pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String)
     }
     // A command that silently waits for typing looks like one that hangs.
     if cx.state.world().streams().stdin {
-        let instead = "give a file, or redirect one: < FILE".to_owned();
-        return Err(UsageError::TerminalRequired { what: "reading standard input".into(), instead }.into());
+        let reason = "cannot read standard input: it is a terminal; pass a file, or redirect one: < FILE";
+        return Err(UsageError::Arguments(reason.to_owned()).into());
     }
     let path = PathBuf::from("standard input");
     let text = read_all(std::io::stdin(), &path, limit)?;

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let names: Vec<&String> = pages.iter().map(|(name, _)| name).collect();
     cx.changed(json!({ "directory": dir.path().to_string_lossy(), "pages": names }), || {
-        format!("{} pages in {}\n", pages.len(), shown(dir.path().display()))
+        format!("wrote {} pages to {}\n", pages.len(), shown(dir.path().display()))
     })
 }
 

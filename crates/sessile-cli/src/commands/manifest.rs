@@ -11,7 +11,7 @@ use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::run::RUN_VARIABLE;
 use crate::completion::VARIABLE;
 use crate::effects::{self, COMMON};
-use crate::error::Outcome;
+use crate::error::{Outcome, remedy_of};
 use crate::help::examples;
 use crate::output::Table;
 use crate::settings::app;
@@ -30,7 +30,7 @@ pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
             let about = command.about.as_deref().unwrap_or_default();
             table.row(&[command.path.as_str(), command.effect.unwrap_or_default(), about], None);
         }
-        table.render(&cx.out)
+        table.render_wrapped(&cx.out)
     })
 }
 
@@ -69,12 +69,14 @@ fn manifest_of(root: &Command, commands: &[CommandView]) -> Value {
             "exit_code": code.exit(),
             "retryable": code.is_retryable(),
             "about": code.about(),
+            "cause": remedy_of(*code).cause,
+            "remedy": remedy_of(*code).fix,
         })).collect::<Vec<_>>(),
         "exit_codes": exit::ALL.iter().map(|(status, about)| json!({ "exit_code": status, "about": about })).collect::<Vec<_>>(),
     })
 }
 
-/// The variables that stand for neither a flag nor a setting.
+/// Variables without a flag or a setting.
 fn variables(app: &App) -> Vec<Value> {
     let own = OWN.iter().map(|known| (app.variable(known.name), known.about));
     let completion =
@@ -86,7 +88,7 @@ fn variables(app: &App) -> Vec<Value> {
     );
     let run = (
         RUN_VARIABLE.to_owned(),
-        "Set by `run` with --timeout or --kill-stragglers: what tells its processes from others.",
+        "Set by `run` with --timeout or --kill-stragglers: mark of the processes of a call.",
     );
     let all = own.chain([completion, token, run]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
@@ -130,8 +132,11 @@ fn describe(command: &Command, path: &str) -> CommandView {
     let mut codes: Vec<Code> = COMMON.iter().chain(own).copied().collect();
     // The manifest is part of the reference, which a test compares.
     codes.sort_unstable();
-    let own_arguments =
-        || command.get_arguments().filter(|arg| !arg.is_global_set() && arg.get_id() != "help");
+    let own_arguments = || {
+        command
+            .get_arguments()
+            .filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_id() != "help")
+    };
     CommandView {
         path: path.to_owned(),
         about: command.get_about().map(ToString::to_string),
@@ -149,6 +154,7 @@ fn argument(arg: &Arg) -> Value {
     json!({
         "name": arg.get_id().as_str(),
         "about": arg.get_help().map(ToString::to_string),
+        "value_name": value_name(arg),
         "required": arg.is_required_set(),
         "repeatable": arg.get_num_args().is_some_and(|range| range.max_values() > 1),
         "type": kind(arg),
@@ -165,6 +171,7 @@ fn flag(arg: &Arg) -> Value {
         "name": arg.get_long().map(|long| format!("--{long}")),
         "short": arg.get_short().map(|short| format!("-{short}")),
         "about": arg.get_help().map(ToString::to_string),
+        "value_name": value_name(arg),
         "type": kind(arg),
         "values": if takes_value { values } else { Vec::new() },
         "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),
@@ -174,10 +181,14 @@ fn flag(arg: &Arg) -> Value {
     })
 }
 
+/// Name of the value in the usage line; `None` if the flag takes none.
+fn value_name(arg: &Arg) -> Option<&str> {
+    let names = arg.get_value_names().filter(|_| arg.get_action().takes_values())?;
+    names.first().map(|name| name.as_str())
+}
+
 fn kind(arg: &Arg) -> &'static str {
-    let name =
-        arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
-    match name {
+    match value_name(arg).unwrap_or_default() {
         _ if !arg.get_action().takes_values() => "bool",
         "DURATION" => "duration",
         "FILE" | "DIR" => "path",

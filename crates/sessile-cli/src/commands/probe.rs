@@ -37,37 +37,37 @@ use crate::probe::{
 };
 use crate::vault_unlock::with_unlocked_vault;
 
-/// The status of what the signal ended.
+/// Exit status after an interrupt.
 const INTERRUPTED: i32 = 130;
 
-/// The most requests of one probe.
+/// Maximum number of requests of one probe.
 const MOST: u32 = 100_000;
 
 /// Users of the first round.
 const FIRST: u32 = 10;
 
-/// Default budget. Among so many replies a leak in 1 of 100 is missed once in hundred million probes.
+/// Default budget. With so many replies, a leak in 1 of 100 is missed once in a hundred million probes.
 const REQUESTS: u32 = 2000;
 const TIME: Duration = Duration::from_mins(2);
 
-/// Test a service for mix-ups: many users at once, and whether one sees what another said
+/// Test a service for leaks between users under load
 ///
-/// Each user tells the service a new code word in every turn, and asks it to repeat all of them. Then every reply, and
-/// every stored history that can be read, is searched for code words of other users (a leak), and for own ones that are in
-/// the wrong order, lost or doubled. A service that does not repeat them is not judged for order and loss; leaks
-/// are always judged, also in response headers and in base64, percent-encoding, escapes or hex. The exit status is 0 if
-/// all is well, 1 if something is mixed up, and 10 or 12 if less than half was answered.
+/// Each user sends a new code word in every turn and asks the service to repeat all of them. The probe searches every
+/// reply and every readable history for code words of other users (a leak), and for own words that are lost, doubled or
+/// out of order. It always searches for leaks, also in response headers and in base64, percent-encoding, escapes and
+/// hex. It checks order and loss only if the service repeats the words. The exit status is 0 without findings, 1 with
+/// findings, and 10 or 12 if less than half of the requests were answered.
 ///
-/// The probe runs in rounds: 10 users at once, then 20, 40 and so on, until --max-requests or --max-time is used up or
-/// something is mixed up. A clean report states how probably a leak in 1 of 100 replies would have been found. --users
-/// probes with that many users in one round instead.
+/// The probe runs in rounds: 10 users at once, then 20, 40 and so on. It stops at the first finding, or at
+/// --max-requests or --max-time. A report without findings states how likely this probe was to find a leak that affects
+/// 1 reply in 100. With --users it runs one round with that many users.
 ///
-/// This is a load test: it sends many requests at once, and each may cost something. So only services on this machine are
-/// probed, unless --allow-host says that you may do it to another.
+/// The probe is a load test: it sends many requests at once, and each may cost money. It probes only services on this
+/// machine, unless you allow another host with --allow-host.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "sessile probe http://localhost:8000 --protocol a2a"
-    "sessile probe http://localhost:8000 --protocol a2a --max-requests 10000 --max-time 10m"
+    "sessile probe http://localhost:8738 --protocol a2a"
+    "sessile probe http://localhost:8738 --protocol a2a --max-requests 10000 --max-time 10m"
     "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
     "sessile probe http://localhost:8000 --protocol http --request 'GET /chat?id={session}&q={message}'"
     "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
@@ -75,11 +75,11 @@ const TIME: Duration = Duration::from_mins(2);
     "sessile probe https://ai.example --protocol a2a --rate 5 --allow-host ai.example"
 ))]
 pub struct Args {
-    /// The service: its URL, or the name of an agent
+    /// URL of the service, or name of an agent
     #[arg(value_name = "URL")]
     url: String,
 
-    /// What it speaks
+    /// Protocol of the service
     #[arg(long, value_enum, value_name = "PROTOCOL")]
     protocol: Protocol,
 
@@ -88,7 +88,7 @@ pub struct Args {
     users: Option<u32>,
 
     /// Raise the number of users up to N
-    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "users",
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "users", hide_short_help = true,
           value_parser = clap::value_parser!(u32).range(2..=1000))]
     max_users: u32,
 
@@ -96,73 +96,72 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
     max_requests: Option<u32>,
 
-    /// Begin no turn after this time, 2m by default; no limit with --users
+    /// Start no new turn after this time; default: 2m, or no limit with --users
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     max_time: Option<Duration>,
 
-    /// How many code words each of them tells
+    /// Number of code words per user
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=200))]
     turns: u32,
 
-    /// How many requests are under way at once; all users' by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of concurrent requests; default: one per user
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), hide_short_help = true)]
     concurrency: Option<u32>,
 
-    /// Make no more requests in a second than this
+    /// Maximum number of requests per second
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<f64>,
 
-    /// Give up on a request after this time
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    /// Timeout of a request
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration, hide_short_help = true)]
     timeout: Duration,
 
-    /// Use the same code words as another probe with this seed; without one nobody can guess them
-    #[arg(long, value_name = "N")]
+    /// Derive the code words from this seed, to repeat a probe; default: random
+    #[arg(long, value_name = "N", hide_short_help = true)]
     seed: Option<u64>,
 
-    /// This host may be probed, although it is another machine; it must be the one in the URL
+    /// Allow probing this remote host; must match the host in the URL
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
 
-    /// A header for every request; {user} and {session} stand for whoever asks, and a value that begins with @ is
-    /// read from that file
-    #[arg(long, value_name = "NAME: VALUE")]
+    /// Header for every request; {user} and {session} are replaced, @FILE reads the value from a file
+    #[arg(long, value_name = "NAME: VALUE", hide_short_help = true)]
     header: Vec<String>,
 
-    /// Send the key in this file as a bearer token, instead of a credential from the vault
-    #[arg(long, value_name = "FILE")]
+    /// Send the key in this file as a bearer token, instead of a credential
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     api_key_file: Option<PathBuf>,
 
-    /// sessile: the users' tokens, one in each line of this file
+    /// sessile: file with the users' tokens, one per line
     #[arg(long, value_name = "FILE", conflicts_with = "api_key_file")]
     tokens: Option<PathBuf>,
 
-    /// sessile: leave the sessions as they are, to look at them; they are ended otherwise
-    #[arg(long)]
+    /// sessile: keep the sessions for inspection; default: stop them
+    #[arg(long, hide_short_help = true)]
     keep: bool,
 
-    /// openai: the model
+    /// openai: model
     #[arg(long, value_name = "NAME", required_if_eq("protocol", "openai"))]
     model: Option<String>,
 
-    /// openai: send only the new message, because the service keeps the history
-    #[arg(long)]
+    /// openai: send only the new message to a service that stores the history
+    #[arg(long, hide_short_help = true)]
     stateful: bool,
 
     #[command(flatten)]
     request: RequestArgs,
 }
 
-/// What a service speaks.
+/// Protocol of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Protocol {
-    /// A2A: a conversation for each user
+    /// A2A, with one conversation per user
     A2a,
     /// OpenAI's chat completions, at URL/chat/completions
     Openai,
-    /// The service of `sessile serve`: a session for each user, replies by its upstream or else turns
+    /// Session service, with one session per user
     Sessile,
-    /// Anything else over HTTP, by templates of its requests
+    /// Other HTTP APIs, by request templates
     Http,
 }
 
@@ -235,7 +234,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
 }
 
-/// Lets this process have as many connections as the system allows: each request is one.
+/// Raises the limit of open connections: each request needs one.
 fn allow_connections() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
@@ -252,7 +251,7 @@ fn bar(progress: ProbeProgress, total: u32) -> String {
 }
 
 impl Args {
-    /// The most messages that are sent.
+    /// Maximum number of messages.
     fn requests(&self) -> u32 {
         let round = self.users.map(|users| users * self.per_user());
         self.max_requests.or(round).unwrap_or(REQUESTS)
@@ -263,7 +262,7 @@ impl Args {
         self.turns + 1
     }
 
-    /// Users of each round, each with a token of their own where there are tokens.
+    /// Users of each round, each with their own token if the service has tokens.
     fn rounds(&self, tokens: Option<usize>) -> Result<Vec<u32>, Error> {
         let tokens = tokens.map_or(u32::MAX, |tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
         let (first, most) = match self.users {
@@ -297,7 +296,7 @@ impl Args {
         (!self.keep).then_some(within)
     }
 
-    /// Fails for what makes no sense together.
+    /// Fails for flags that exclude each other.
     fn check(&self, cx: &Cx) -> Result<(), Error> {
         let usage = |text: String| Err(UsageError::Arguments(text).into());
         if self.requests() > MOST {
@@ -309,7 +308,7 @@ impl Args {
             ));
         }
         if self.api_key_file.is_some() && cx.state.args().credential.is_some() {
-            return usage("say --api-key-file or --credential, not both".to_owned());
+            return usage("pass --api-key-file or --credential, not both".to_owned());
         }
         let foreign = match self.protocol {
             Protocol::Http => None,
@@ -321,12 +320,12 @@ impl Args {
             || self.tokens.as_ref().map(|_| "--tokens").filter(|_| self.protocol != Protocol::Sessile);
         let keep = || self.keep.then_some("--keep").filter(|_| self.protocol != Protocol::Sessile);
         match foreign.or_else(tokens).or_else(keep) {
-            Some(flag) => usage(format!("{flag} has no meaning with --protocol {}", self.protocol.as_str())),
+            Some(flag) => usage(format!("{flag} cannot be used with --protocol {}", self.protocol.as_str())),
             None => Ok(()),
         }
     }
 
-    /// Fails unless a host is this machine, or was said to be one that may be probed.
+    /// Fails unless a host is this machine or an allowed host.
     fn permit(&self, url: &str) -> Result<(), Error> {
         // Another machine is not asked without https, and that is told together with what else is missing.
         let secured = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| {
@@ -342,10 +341,9 @@ impl Args {
         let host = address.uri().host().unwrap_or_default();
         let is_allowed =
             address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
-        let plain =
-            "such are probed over https only, or whoever is in between could read and change what is said";
+        let plain = "remote services are probed over https only";
         let load = format!(
-            "a probe is a load test of up to {} requests; if you may do that, add --allow-host {}",
+            "a probe is a load test of up to {} requests; if you are allowed to run it, pass --allow-host {}",
             self.requests(),
             shell_quoted(host)
         );
@@ -440,7 +438,7 @@ impl Args {
             limits: limits(self.timeout),
             ..ClientOptions::default()
         };
-        let card = AgentClient::find_card(&http, &url, &fixed, &options)
+        let card = AgentClient::find_card(&http, &url, &fixed, &options, None)
             .map_err(|error| agent_error(&url, None, error))?;
         let agent = AgentClient::from_card(&http, &url, &fixed, options, card.clone());
         let place = agent.map_err(|error| agent_error(&url, None, error))?.interface.url;

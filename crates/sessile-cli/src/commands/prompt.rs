@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessile::State;
+use sessile::error::SessionEnd;
 use sessile::hook::prompt_label;
 use sessile::session::Session;
 
@@ -11,7 +12,7 @@ use crate::help::examples;
 
 /// Print the session and the context for a prompt, such as `deploy:staging`
 ///
-/// Nothing is printed if there is neither. It is quick enough for every prompt.
+/// Prints nothing outside of a session and a context. Fast enough for every prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "PS1='$(sessile prompt) \\$ '"
@@ -23,7 +24,7 @@ pub struct Args {}
 pub(crate) struct PromptLabel {
     pub(crate) session: Option<String>,
     pub(crate) context: Option<String>,
-    /// Text for a session that the shell hook started.
+    /// Text for a session that the shell hook started, or that is over.
     hook: Option<String>,
     /// Whether the session has no name, so that its label is its id.
     is_unnamed: bool,
@@ -34,7 +35,11 @@ impl PromptLabel {
         let current = state.session()?;
         let context = state.selected()?.map(|selected| selected.name.to_string());
         let Some(current) = current else {
-            return Ok(PromptLabel { session: None, context, hook: None, is_unnamed: false });
+            let hook = state.ended_selection()?.map(|ended| {
+                let word = if ended.end == SessionEnd::Expired { "expired" } else { "stopped" };
+                format!("{}: {word}", ended.session)
+            });
+            return Ok(PromptLabel { session: None, context, hook, is_unnamed: false });
         };
         Ok(PromptLabel { context, ..Self::of_session(&current.session) })
     }
@@ -49,7 +54,7 @@ impl PromptLabel {
         }
     }
 
-    /// As people see it; `None` if there is nothing to see.
+    /// Displayed text; `None` if empty.
     pub(crate) fn text(&self) -> Option<String> {
         if self.hook.is_some() {
             return self.hook.clone();
@@ -62,7 +67,7 @@ impl PromptLabel {
         }
     }
 
-    /// A name in full, and an id by its random end; the beginning is the time, and the same for all of one morning.
+    /// Full name, or the random end of an id; ids of the same time share their beginning.
     fn shortened<'l>(&self, label: &'l str) -> &'l str {
         if self.is_unnamed { label.get(28..).unwrap_or(label) } else { label }
     }
@@ -70,6 +75,10 @@ impl PromptLabel {
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
     let mark = PromptLabel::of(&cx.state)?;
+    if cx.state.ended_selection()?.is_some() {
+        // The label says it, at every prompt.
+        cx.state.take_warnings();
+    }
     cx.out.result(&json!({ "session": mark.session, "context": mark.context }), || {
         mark.text().map_or_else(String::new, |text| text + "\n")
     })

@@ -1,47 +1,41 @@
 //! `sessile run`: a command in a session, with state of its own.
 
-use std::borrow::Cow;
+mod preview;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::json;
 use sessile::args::parse_duration;
-use sessile::error::UsageError;
+use sessile::error::{Error, FileError, UsageError};
 use sessile::lock::{LockMode, LockName};
-use sessile::run::{IsolationArgs, PreparedRun, RunRequest, RunSession, RunSessionArgs};
-use sessile::secrets::has_url_password;
-use sessile::secrets::looks_secret;
-use sessile::session::{end_marked, end_others};
-use sessile::text::{shortened, shown};
-use sessile::tool::{Plan, Withheld};
+use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs};
+use sessile::session::{OutputLog, end_marked, end_others};
+use zeroize::Zeroizing;
 
 use crate::child::Child;
 use crate::cli::Cx;
 use crate::commands::binding_args::BindingArgs;
+use crate::commands::command_hint::command_hint;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{keep_there, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{close, variables};
+use crate::isolation::{close, describe_run, preparation, variables};
 use crate::local::holder;
-use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient, refuse_namesake};
 use crate::watcher::{self, LifeLimit};
 
-/// Widest value in the table of variables; JSON has all of it.
-const WIDEST: usize = 120;
-
-/// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
+/// Run a command in a session with private copies of tool state
 ///
-/// The tools' state is copied into the session's private room at its first use; variables lead every known tool there.
-/// What the context binds is pinned at every run. Nothing is ever written back. A session of the given name is started
-/// if there is none; without a session the command gets one for itself, which is gone afterwards. Inside a session it
-/// joins that one.
+/// The first run copies the state of known tools (kube context, cloud profile, accounts) into the session's private
+/// room, and sets variables that redirect the tools there. Every run pins the targets that the context binds. Nothing
+/// is written back to your own files. --session starts the session if it does not exist. Without --session the command
+/// joins the session that it is called in, or gets an ephemeral one that is deleted afterwards.
 ///
-/// The exit status is the command's own; 125 if it could not be prepared, 126 and 127 if it could not be started, 124
-/// after --timeout, 128 and the signal's number if it was ended by one.
+/// The exit status is that of the command, or 125 if Sessile fails, 126 if the command is not executable, 127 if it is
+/// not found, 124 after --timeout, and 128 plus the number of the signal that killed it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile run --context staging -- claude"
@@ -50,6 +44,7 @@ const WIDEST: usize = 120;
     "sessile run --session deploy --expect staging -- ./deploy.sh"
     "sessile run --dry-run --context staging -- aws s3 ls"
     "sessile run --isolate home --timeout 10m -- ./untidy-script"
+    "sessile run --session deploy --log -- ./deploy.sh"
 ))]
 pub struct Args {
     #[command(flatten)]
@@ -61,9 +56,13 @@ pub struct Args {
     #[command(flatten)]
     isolation: IsolationArgs,
 
-    /// Print what would be set, and why, and run nothing
+    /// Print context, targets and withheld targets, and run nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// With --dry-run: print the variables and copies too; -v prints long values in full
+    #[arg(long = "variables", requires = "dry_run", hide_short_help = true)]
+    shows_variables: bool,
 
     /// End the command after this time
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
@@ -74,17 +73,21 @@ pub struct Args {
     lock: Option<String>,
 
     /// Share the lock of --lock with other holders that share it
-    #[arg(long, requires = "lock")]
+    #[arg(long, requires = "lock", hide_short_help = true)]
     lock_shared: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// End what the command left running in the session when it has ended
+    /// Keep a copy of the output in the session's room; show it with session log
     #[arg(long)]
+    log: bool,
+
+    /// Stop background processes of the command when it ends
+    #[arg(long, hide_short_help = true)]
     kill_stragglers: bool,
 
-    /// Tell why it could not be run in this file instead of on standard error, which is the command's
+    /// Write the error to this file, not to standard error, if the command cannot start
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) report: Option<PathBuf>,
 
@@ -113,9 +116,16 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let outcome = if args.dry_run { dry_run(args, cx) } else { execute(args, cx) };
+    let outcome = if args.dry_run { preview::dry_run(args, cx) } else { execute(args, cx) };
     // Statuses below 125 are those of the command.
-    outcome.map_err(Failure::into_own)
+    outcome.map_err(|failure| {
+        let is_context = |name: &str| {
+            cx.state.contexts().names().is_ok_and(|names| names.iter().any(|known| known.as_str() == name))
+        };
+        failure
+            .into_own()
+            .with_command_hint(cx.state.app(), || command_hint("run", &args.command, is_context))
+    })
 }
 
 fn execute(args: &Args, cx: &Cx) -> Outcome {
@@ -129,7 +139,16 @@ fn execute(args: &Args, cx: &Cx) -> Outcome {
     refuse_namesake(cx)?;
     let request = args.request();
     let run = RunSession::open(&cx.state, &request)?;
-    let outcome = execute_in(args, cx, &run, &request, lock.as_ref());
+    describe_run(cx, &run);
+    // The copy would be deleted with the room before anybody could read it.
+    let outcome = if args.log && run.is_ephemeral() {
+        Err(UsageError::Arguments(
+            "--log requires a session that outlives the command: pass --session NAME".into(),
+        )
+        .into())
+    } else {
+        execute_in(args, cx, &run, &request, lock.as_ref())
+    };
     close(cx, &run, &outcome);
     outcome
 }
@@ -144,11 +163,14 @@ fn execute_in(
     let limit = LifeLimit::of(run, &args.session)?;
     let is_marked = args.kill_stragglers || args.timeout.is_some() || limit.is_near();
     // Otherwise this process becomes the command: signals and status need no forwarding.
-    let stays = run.is_ephemeral() || lock.is_some() || is_marked;
+    let stays = run.is_ephemeral() || lock.is_some() || is_marked || args.log;
     // It starts while the room is prepared.
     let watcher = if stays { None } else { limit.start_watcher() };
+    let step = preparation(cx, run);
     let prepared = run.prepare(request)?;
+    drop(step);
     let variables = variables(cx, &prepared)?;
+    let secrets = if args.log { prepared.secrets(&variables) } else { Vec::new() };
     watcher::watch_approval(run)?;
     let mut command = prepared.into_command(&args.command, variables);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
@@ -164,7 +186,12 @@ fn execute_in(
     let (mode, timeout) = (LockMode::of(args.lock_shared), limit.timeout(args.timeout));
     let guard = command.guard();
     let (command, presence) = command.into_parts();
+    let log = if args.log { Some(output_log(run, &args.command, &secrets)?) } else { None };
     let child = Child::from(command);
+    let child = match &log {
+        Some(log) => child.with_log(log),
+        None => child,
+    };
     let ended = match lock {
         None => {
             // Last thing before the start, because preparing may have taken long.
@@ -187,13 +214,16 @@ fn execute_in(
             }
         },
     };
+    if let Some(error) = log.and_then(|log| log.take_error()) {
+        cx.out.note(&format!("the copy of the output is incomplete: {error}"));
+    }
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut { .. })) {
         let killed = match is_marked {
             true => end_marked(run.session(), &format!("{RUN_VARIABLE}={mark}"))?,
             false => end_others(run.session())?,
         };
-        cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
+        cx.out.detail(&format!("ended {} leftover process(es)", killed.len()));
     }
     // After the stragglers: until then the session counts as busy, and no other process ends it.
     drop(presence);
@@ -204,155 +234,17 @@ fn execute_in(
     limit.explain(ended, args.timeout)
 }
 
-/// Prepares an ephemeral session like the real one, prints its plan, and removes it.
-fn dry_run(args: &Args, cx: &Cx) -> Outcome {
-    let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
-    let target = target.unwrap_or_else(|| "ROOM".to_owned());
-    let request = args.request();
-    let run = RunSession::open_ephemeral(&cx.state, &request)?;
-    let result = run
-        .prepare(&request)
-        .map_err(Failure::from)
-        .and_then(|prepared| preview(args, cx, &prepared, &target));
-    close(cx, &run, &result);
-    result
-}
-
-/// Variable of a command, as a dry run shows it.
-#[derive(Serialize)]
-struct VariableView {
-    name: String,
-    /// Value; none if the variable is taken away.
-    value: Option<String>,
-    origin: String,
-}
-
-/// Copy that a room would hold.
-#[derive(Serialize)]
-struct CopyView {
-    tool: String,
-    from: Vec<PathBuf>,
-    to: String,
-}
-
-/// Tool whose state stays shared.
-#[derive(Serialize)]
-struct SharedToolView {
-    tool: String,
-    reason: String,
-}
-
-/// Protected target that a room would not hold.
-#[derive(Serialize)]
-struct WithheldView<'a> {
-    tool: &'a str,
-    key: &'a str,
-    name: &'a str,
-    aliases: &'a [String],
-    /// Guarded context that protects it.
-    context: &'a str,
-}
-
-fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Outcome {
-    let PreparedRun { plan, environment, .. } = prepared;
-    let run = prepared.run();
-    let room = run.session().room().dir().display().to_string();
-    let (id, label) = (run.session().id.to_string(), target_label(cx));
-    // A dry run has a room of its own, but shows the one that a real run would use.
-    let moved = |text: &str| text.replace(&room, target).replace(&id, &label);
-    let changes: Vec<_> = environment
-        .changes
-        .iter()
-        // It only repeats the others, for commands that are run inside.
-        .filter(|change| change.name != run.state().app().variable("ORIGINALS"))
-        .map(|change| {
-            let value = change.value.as_deref().map(moved);
-            // What leads into the room is a path, whatever the variable is called.
-            let hidden = value.as_deref().is_some_and(|value| {
-                !value.starts_with(target) && looks_secret(&change.name) || has_url_password(value)
-            });
-            VariableView {
-                name: change.name.clone(),
-                value: if hidden { Some("********".to_owned()) } else { value },
-                origin: moved(&change.origin),
-            }
-        })
-        .collect();
-    let bound = environment.credentials.iter().map(|bound| {
-        let origin = format!("{}, credential {}", bound.origin, bound.credential);
-        VariableView { name: bound.name.clone(), value: Some("********".to_owned()), origin }
-    });
-    let changes: Vec<_> = changes.into_iter().chain(bound).collect();
-    let copied = Plan::copies(run.session().room().dir())?;
-    let copies: Vec<_> = copied
-        .iter()
-        .flat_map(|(tool, seeds)| seeds.iter().map(move |seeded| (tool, seeded)))
-        .filter(|(_, seeded)| !seeded.from.is_empty())
-        .map(|(tool, seeded)| CopyView {
-            tool: tool.clone(),
-            from: seeded.from.clone(),
-            to: moved(&seeded.to.display().to_string()),
-        })
-        .collect();
-    let shared: Vec<_> = plan
-        .tools
-        .iter()
-        .filter_map(|tool| {
-            Some(SharedToolView { tool: tool.tool.clone(), reason: moved(tool.shared.as_ref()?) })
-        })
-        .collect();
-    let withheld: Vec<_> = plan
-        .withheld
-        .iter()
-        .flat_map(Withheld::targets)
-        .map(|(tool, target)| WithheldView {
-            tool,
-            key: &target.key,
-            name: &target.name,
-            aliases: &target.aliases,
-            context: &target.context,
-        })
-        .collect();
-    let json = json!({
-        "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-        "session": cx.state.session()?.map(|current| &current.session.id),
-        "context": run.session().context,
-        "room": target,
-        "variables": changes,
-        "copies": copies,
-        "shared": shared,
-        "withheld": withheld,
-    });
-    cx.out.result(&json, || {
-        let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
-        for change in &changes {
-            let cell = |text: &str| shown(shortened(text, WIDEST));
-            let value = change.value.as_deref();
-            let tone = value.is_none().then_some(Tone::Faint);
-            let cells = [cell(&change.name), cell(value.unwrap_or("(taken away)")), cell(&change.origin)];
-            table.row(&cells, tone);
-        }
-        let mut text = table.render(&cx.out);
-        for CopyView { from, to, .. } in &copies {
-            let from: Vec<Cow<'_, str>> = from.iter().map(|path| path.to_string_lossy()).collect();
-            text.push_str(&format!("copy {} to {}\n", shown(from.join(", ")), shown(to)));
-        }
-        for (tool, path) in plan.linked() {
-            let what = format!("link {} of {tool}, which is too large to copy", path.display());
-            text.push_str(&format!("{}\n", shown(what)));
-        }
-        for SharedToolView { tool, reason } in &shared {
-            text.push_str(&format!("{} stays shared: {}\n", shown(tool), shown(reason)));
-        }
-        for WithheldView { tool, key, name, context, .. } in &withheld {
-            let what = format!("withhold {tool} {key} {name}, protected by context {context}");
-            text.push_str(&format!("{}\n", shown(what)));
-        }
-        text
-    })
-}
-
-fn target_label(cx: &Cx) -> String {
-    let current = cx.state.session().ok().flatten();
-    current.map_or_else(|| "SESSION".to_owned(), |current| current.session.id.to_string())
+/// Starts the copy of the command's output.
+fn output_log(
+    run: &RunSession<'_>,
+    words: &[OsString],
+    secrets: &[Zeroizing<Vec<u8>>],
+) -> Result<Arc<OutputLog>, Failure> {
+    let room = run.session().room();
+    let log =
+        room.open_output_log(run.state().world(), words, secrets.iter().map(|secret| secret.as_slice()));
+    let log = log.map_err(|error| {
+        Error::File(FileError::Io { action: "write", path: room.dir().join("output"), source: error })
+    })?;
+    Ok(Arc::new(log))
 }

@@ -22,11 +22,11 @@ use crate::cli::Cx;
 use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 
-/// Serve sessions, messages, turns, values and locks to many users over HTTP
+/// Serve sessions, messages, values and locks to many users
 ///
-/// Users and their tokens are made with `user`. Another user's session does not exist; a turn of a session is one holder's at a
-/// time, and what it says is there as a whole or not at all. It listens on this machine only, unless it has a certificate or
-/// is told that a proxy sees to that. SIGTERM lets requests end first; a second one does not.
+/// Create users and their tokens with `user`. Users cannot see each other's sessions. A session has one turn at a time,
+/// and the messages of a turn are committed atomically. The service listens on loopback only, unless it has a
+/// certificate or runs behind a proxy. SIGTERM lets requests finish; a second SIGTERM stops at once.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = examples!(
     "sessile serve"
@@ -43,49 +43,50 @@ pub struct Args {
     #[command(flatten)]
     store: StoreArgs,
 
-    /// Where it listens
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8737", value_parser = parse_listen)]
     listen: SocketAddr,
 
-    /// The certificate, a PEM file
+    /// TLS certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// Its key, a PEM file
+    /// TLS key, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// Another program sees to TLS, and nobody else reaches this port
+    /// Serve plain HTTP behind a proxy that terminates TLS
     #[arg(long, conflicts_with = "tls_cert")]
     behind_proxy: bool,
 
     #[command(flatten)]
     upstream: UpstreamArgs,
 
-    /// How requests are logged on standard error: text, json or off
-    #[arg(long, value_name = "HOW", default_value = "text", value_parser = ["text", "json", "off"])]
+    /// Log format on standard error: text, json or off
+    #[arg(long, value_name = "HOW", default_value = "text", value_parser = ["text", "json", "off"], hide_short_help = true)]
     log: String,
 
-    /// Requests of one user per second, in the long run
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    /// Rate limit of one user, in requests per second
+    #[arg(long, value_name = "N", default_value_t = 1000, hide_short_help = true)]
     rate: u32,
 
-    /// How long the record of accesses is kept
-    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = parse_duration)]
+    /// Retention of the audit log
+    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = parse_duration, hide_short_help = true)]
     keep_audit: Duration,
 
     /// Record reads in the audit log too, not only changes and refusals
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     audit_reads: bool,
 
-    /// Remove sessions this long after their end, or `forever` keep them
+    /// Delete sessions this long after their end; `forever` keeps them
     ///
-    /// Default: what the store was made with. Stores made by this version keep ended sessions for 30 days, older ones forever.
+    /// Default: the retention of the store. New stores keep ended sessions for 30 days, stores of older versions
+    /// forever.
     #[arg(long, value_name = "DURATION", value_parser = parse_retention)]
     keep_sessions: Option<SessionRetention>,
 
-    /// How long requests may take to end when it is told to
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    /// Time for requests to finish on shutdown
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
     grace: Duration,
 }
 
@@ -93,32 +94,31 @@ pub struct Args {
 enum Command {
     /// Back up the service's store while services use it
     Backup(backup::Args),
-    /// Replace the service's store by a backup and keep the old one beside it
+    /// Restore a backup, and keep the replaced store beside it
     Restore(restore::Args),
 }
 
 /// Upstream that writes replies.
 #[derive(Clone, Debug, clap::Args)]
 struct UpstreamArgs {
-    /// Who replies for messages?reply=true: an OpenAI-compatible endpoint, at URL/chat/completions, or an A2A agent, with its
-    /// card below URL
+    /// URL that answers messages sent with reply=true: OpenAI-compatible endpoint or A2A agent
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
 
-    /// Which of the two it is: openai or a2a
+    /// Protocol of the upstream: openai or a2a
     #[arg(long, value_name = "WHICH", requires = "upstream", default_value = "openai", value_parser = ["openai", "a2a"])]
     upstream_protocol: String,
 
-    /// The model of an OpenAI-compatible endpoint
+    /// Model of an OpenAI-compatible upstream
     #[arg(long, value_name = "NAME", requires = "upstream")]
     upstream_model: Option<String>,
 
-    /// The file with the key for it
+    /// File with the API key of the upstream
     #[arg(long, value_name = "FILE", requires = "upstream")]
     upstream_key_file: Option<PathBuf>,
 
-    /// How long a reply may take; then the turn is abandoned
-    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration)]
+    /// Timeout of a reply; then the turn is abandoned
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration, hide_short_help = true)]
     upstream_timeout: Duration,
 }
 
@@ -139,7 +139,8 @@ impl UpstreamArgs {
             }
             (_, Some(model)) => Upstream::new(url, model, key, timeout),
             (_, None) => {
-                let why = "--upstream: name the model with --upstream-model, or an A2A agent with --upstream-protocol a2a";
+                let why =
+                    "--upstream requires --upstream-model NAME, or --upstream-protocol a2a for an A2A agent";
                 return Err(UsageError::Arguments(why.into()).into());
             }
         };
@@ -148,10 +149,10 @@ impl UpstreamArgs {
     }
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     // The one name that everybody has; which address others stand for is not for us to choose.
     let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
-    let wrong = "give an address and a port, such as 127.0.0.1:8737 or [::]:8737";
+    let wrong = "expected an address and a port, such as 127.0.0.1:8737 or [::]:8737";
     numbers.as_deref().unwrap_or(text).parse().map_err(|_| wrong.to_owned())
 }
 
@@ -175,10 +176,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         check_secret(cx, secret)?;
     }
     if args.rate == 0 {
-        return Err(UsageError::Arguments("--rate 0 would let nobody in".into()).into());
+        return Err(UsageError::Arguments("--rate must be greater than 0".into()).into());
     }
     if args.keep_audit.is_zero() {
-        return Err(UsageError::Arguments("--keep-audit 0s would keep no record at all".into()).into());
+        return Err(UsageError::Arguments("--keep-audit must be greater than 0".into()).into());
     }
     let keep_sessions = match args.keep_sessions {
         Some(SessionRetention::For(time)) => Some(time),
@@ -235,7 +236,7 @@ fn parse_retention(text: &str) -> Result<SessionRetention, String> {
     }
 }
 
-/// A retention for people: as a rule it is a number of days.
+/// Text of a retention, usually in days.
 fn retention(time: Duration) -> String {
     match time.as_secs() {
         86_400 => "1 day".to_owned(),

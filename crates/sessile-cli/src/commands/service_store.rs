@@ -2,24 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use sessile::call::ConfigSource;
 use sessile::error::{FileError, UsageError};
 use sessile::text::shown;
 use sessile::vault::Secret;
-use sessile::{Code, Error, Report};
+use sessile::{Code, Error, Report, State};
 use sessile_server::store::backup::BackupError;
 use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError};
 
 use crate::cli::Cx;
 use crate::error::{CommandError, Failure, RequestError, ServiceError};
 
-/// The flags that say which store.
+/// Flags that choose the store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// Where everything is kept: a file, or postgres://USER@HOST/DATABASE; else a file in the state directory
+    /// Store: a file, or postgres://USER@HOST/DATABASE; default: a file in the state directory
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
 
-    /// The file with the password of the PostgreSQL user
+    /// File with the password of the PostgreSQL user
     #[arg(long, value_name = "FILE", requires = "store")]
     store_password_file: Option<PathBuf>,
 }
@@ -31,11 +32,21 @@ pub(crate) enum StoreLocation {
     Postgres { url: String, password: Option<Secret> },
 }
 
+/// Default store of the service; none where no state is kept.
+pub(crate) fn default_path(state: &State) -> Option<PathBuf> {
+    let dir = state.dirs().state().ok().filter(|_| *state.source() != ConfigSource::Nothing);
+    dir.map(in_state_dir)
+}
+
+fn in_state_dir(dir: &Path) -> PathBuf {
+    dir.join("service").join("service.db")
+}
+
 impl StoreArgs {
-    /// The store that is meant.
+    /// Store of the flags, or the default one.
     fn place(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         let Some(store) = &self.store else {
-            let path = cx.state.dirs().state_for_writing()?.join("service").join("service.db");
+            let path = in_state_dir(cx.state.dirs().state_for_writing()?);
             sessile::files::check_trusted_database(&path)?;
             return Ok(StoreLocation::File(path));
         };
@@ -55,7 +66,7 @@ impl StoreArgs {
                 return Err(UsageError::InvalidValue {
                     place: "--store".into(),
                     value: store.clone(),
-                    expected: "a file that is the service's own".into(),
+                    expected: "a file that only the service uses".into(),
                 }
                 .into());
             }
@@ -70,7 +81,7 @@ impl StoreArgs {
         if has_password || store.contains("password=") {
             return Err(UsageError::SecretRefused {
                 place: "--store".into(),
-                instead: "arguments are seen by other programs; use --store-password-file FILE",
+                instead: "other programs can read arguments; pass --store-password-file FILE",
             }
             .into());
         }
@@ -83,13 +94,13 @@ impl StoreArgs {
 }
 
 impl StoreArgs {
-    /// The file with the password.
+    /// Password file.
     pub(crate) fn password_file(&self) -> Option<&Path> {
         self.store_password_file.as_deref()
     }
 
-    /// The store that is meant, which is made if there is none. Directories are made only where nobody named one: a name with
-    /// a mistake in it is not a new one.
+    /// Store of the flags, created if missing. Directories are created only for the default store, because a path may
+    /// be misspelled.
     pub(crate) fn existing_or_new(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         let place = self.place(cx)?;
         if let (StoreLocation::File(path), Some(_)) = (&place, &self.store)
@@ -101,7 +112,7 @@ impl StoreArgs {
         Ok(place)
     }
 
-    /// The store that is meant, which must be there if a file was named.
+    /// Store of the flags, which must exist if it is a file.
     pub(crate) fn existing(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         match self.place(cx)? {
             StoreLocation::File(path) if self.store.is_some() && !path.exists() => {
@@ -113,7 +124,7 @@ impl StoreArgs {
 }
 
 impl StoreLocation {
-    /// The kind of store, in a word.
+    /// Kind of the store.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             StoreLocation::File(_) => "sqlite",
@@ -132,14 +143,14 @@ impl StoreLocation {
     }
 }
 
-/// The text of a file with a secret. Other users must not be able to change it.
+/// Content of a file with a secret. Other users must not be able to change it.
 pub(crate) fn read_secret(cx: &Cx, file: &Path) -> Result<String, Error> {
     let path = cx.state.absolute(file);
     sessile::files::check_trusted(&path)?;
     sessile::files::read(&path)?.ok_or(Error::File(FileError::NotFound(path)))
 }
 
-/// Fails if other users can change a file with a secret; warns if they can read it, which a container's secrets may be.
+/// Fails if other users can change a file with a secret; warns if they can read it, as with a container's secrets.
 pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
     let path = cx.state.absolute(file);
     if sessile::files::check_trusted(&path)? {
@@ -148,7 +159,7 @@ pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A store that failed, in the words of the program.
+/// Error of the store as an error of the program.
 pub(crate) fn failed(error: &ServiceStoreError) -> Failure {
     match error {
         ServiceStoreError::Unavailable(reason) => {
@@ -170,16 +181,16 @@ fn with_hint(code: Code, message: String, hint: String) -> Failure {
     Failure::Remote(Box::new(report))
 }
 
-/// The failure of a command that works on a store in a file only.
+/// Error of a command that supports only a store in a file.
 pub(crate) fn not_sqlite(command: &str, hint: String) -> Failure {
     with_hint(
         Code::Usage,
-        format!("{command} requires a store in a file, and --store is a PostgreSQL database"),
+        format!("{command} requires a store in a file, but --store is a PostgreSQL database"),
         hint,
     )
 }
 
-/// The failure of `backup` and `backup restore` for a file that is the store of a service.
+/// Error of `backup` and `backup restore` for a service's store.
 pub(crate) fn is_service_store(path: &Path, hint: String) -> Failure {
     let path = shown(path.display());
     with_hint(
@@ -189,11 +200,11 @@ pub(crate) fn is_service_store(path: &Path, hint: String) -> Failure {
     )
 }
 
-/// The failure of a backup or a restore of a store.
+/// Error of a backup or a restore of a store.
 pub(crate) fn backup_failed(error: BackupError) -> Failure {
     match error {
         BackupError::NotAStore { .. } => {
-            let hint = "give a file that `sessile serve backup` made; nothing was changed".to_owned();
+            let hint = "nothing was changed; pass a file created by `sessile serve backup`".to_owned();
             with_hint(Code::StoreCorrupt, shown(&error), hint)
         }
         BackupError::ReadOnly(_) => {

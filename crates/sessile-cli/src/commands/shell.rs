@@ -12,17 +12,17 @@ use crate::cli::Cx;
 use crate::commands::binding_args::BindingArgs;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{close, variables};
+use crate::isolation::{close, describe_run, preparation, variables};
 use crate::picker;
 use crate::remote::refuse_namesake;
 use crate::watcher::{self, LifeLimit};
 
 /// Open a shell in a session
 ///
-/// With --session it attaches to a live session, or starts one of that name. The prompt shows the session and its
-/// context, and the session's variables are set after your start-up files have been read. Without a session the shell
-/// gets one for itself, which is gone when it ends. On a terminal where no context is named or selected you choose one. The exit status is the shell's own, or 125 if it could not be
-/// prepared.
+/// --session attaches to a live session, or starts one of that name. Without --session the shell gets an ephemeral
+/// session that is deleted when the shell exits. The prompt shows the session and its context. The session's variables
+/// are set after your start-up files. If no context is selected, a terminal prompts for one. The exit status is that of
+/// the shell, or 125 if Sessile fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile shell --session deploy --context staging"
@@ -78,6 +78,7 @@ fn open(args: &Args, cx: &Cx) -> Outcome {
         RunRequest { operation: "shell", words: &words, session: &args.session, isolation: &args.isolation };
     refuse_namesake(cx)?;
     let run = RunSession::open(&cx.state, &request)?;
+    describe_run(cx, &run);
     let outcome = open_in(cx, &run, &request, &program);
     close(cx, &run, &outcome);
     outcome
@@ -87,7 +88,9 @@ fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &st
     let limit = LifeLimit::of(run, request.session)?;
     let stays = run.is_ephemeral() || limit.is_near();
     let watcher = if stays { None } else { limit.start_watcher() };
+    let step = preparation(cx, run);
     let prepared = run.prepare(request)?;
+    drop(step);
     let session = run.session();
     let label = if run.is_ephemeral() { "sessile" } else { session.label() };
     let mark = match &session.context {

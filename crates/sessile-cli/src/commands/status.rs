@@ -1,15 +1,19 @@
 //! `sessile status`: where am I, and why.
 
+use std::path::Path;
+
 use serde::Serialize;
 use sessile::Status;
+use sessile::status::StateFile;
 
 use crate::cli::Cx;
+use crate::commands::service_store;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::output::{Output, Table, Tone};
 use crate::remote::ServerStatus;
 
-/// Show the current context, account and session, and where each comes from
+/// Show the current context, account and session with their origins
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile status"
@@ -17,18 +21,24 @@ use crate::remote::ServerStatus;
     "sessile status --show-state-files"
 ))]
 pub struct Args {
-    /// Also list every file that is read or kept, with its mode and size
+    /// Also list every file that Sessile reads or keeps, with mode and size
     #[arg(long)]
     show_state_files: bool,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let status = Status::of(&cx.state, args.show_state_files)?;
+    let mut status = Status::of(&cx.state, args.show_state_files)?;
+    if let Some(files) = &mut status.state_files
+        && let Some(store) = service_store::default_path(&cx.state)
+    {
+        files.extend(StateFile::of_database(&store, "store of the session service"));
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+    }
     let all = StatusView { status: &status, server: ServerStatus::of(&cx.state) };
-    cx.out.result(&all, || text(&all, &cx.out))
+    cx.out.result(&all, || text(&all, &cx.out, cx.state.world().home()))
 }
 
-/// Status of the library, and fields of this program.
+/// Status from the library, with fields of this program.
 #[derive(Serialize)]
 struct StatusView<'a> {
     #[serde(flatten)]
@@ -36,7 +46,7 @@ struct StatusView<'a> {
     server: Option<ServerStatus>,
 }
 
-fn text(StatusView { status, server }: &StatusView<'_>, out: &Output) -> String {
+fn text(StatusView { status, server }: &StatusView<'_>, out: &Output, home: Option<&Path>) -> String {
     let mut text = String::new();
     let server = server.as_ref().map(|server| ("server", server.line()));
     for (label, value) in status.lines().into_iter().chain(server) {
@@ -59,10 +69,19 @@ fn text(StatusView { status, server }: &StatusView<'_>, out: &Output) -> String 
             let mode = file.mode.clone().unwrap_or_else(none);
             let size = file.size.map_or_else(none, |size| size.to_string());
             let tone = (!file.exists).then_some(Tone::Faint);
-            table.row(&[mode, size, file.path.display().to_string(), file.purpose.to_owned()], tone);
+            let path = shown_path(&file.path, home);
+            table.row(&[mode, size, path, file.purpose.to_owned()], tone);
         }
         text.push('\n');
-        text.push_str(&table.render(out));
+        text.push_str(&table.render_wrapped(out));
     }
     text
+}
+
+/// A path with `~` for the home directory, which shells understand.
+fn shown_path(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }

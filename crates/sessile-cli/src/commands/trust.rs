@@ -16,28 +16,28 @@ use crate::help::examples;
 use crate::output::Table;
 use crate::terminal_prompt;
 
-/// Let a project's files take effect
+/// Trust a project's settings, contexts and tools
 ///
-/// A project's .sessile/ directory comes with its repository. What in it could run a command, set a variable,
-/// name an endpoint, select a context or choose a credential is ignored until its content is trusted, and again
-/// when the content changes. Refused inside a session.
+/// A project's .sessile/ directory comes with its repository. Until you trust its content, Sessile ignores everything
+/// in it that could run a command, set a variable, name an endpoint, select a context or choose a credential. Changed
+/// content needs trust again. Refused inside a session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "sessile trust                  show what this project asks for, and trust it"
+    "sessile trust                  review this project's files, then trust it"
     "sessile trust ../other --yes"
     "sessile trust --list"
     "sessile trust --revoke"
 ))]
 pub struct Args {
-    /// The project's directory; the working directory's project if none is given
+    /// Directory of the project; default: the project of the working directory
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Show every trusted file
+    /// List the trusted files
     #[arg(long, conflicts_with_all = ["revoke", "dir"])]
     list: bool,
 
-    /// Take the trust back
+    /// Revoke the trust
     #[arg(long)]
     revoke: bool,
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return list(cx);
     }
     cx.state
-        .refuse_in_session("trusting a project", "a person trusts it on a terminal outside the session")?;
+        .refuse_in_session("trusting a project", "trust the project on a terminal outside the session")?;
     let project = project(&cx.state, args.dir.as_deref())?;
     if args.revoke { revoke(cx, &project) } else { grant(cx, &project, &project_files(&project)?) }
 }
@@ -89,7 +89,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
 fn revoke(cx: &Cx, project: &Project) -> Outcome {
     let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), project)?;
     cx.changed(json!({ "project": project.root().to_string_lossy(), "revoked": count }), || {
-        format!("{} is no longer trusted ({count} file(s))\n", shown(project.root().display()))
+        format!("revoked the trust in {} ({count} file(s))\n", shown(project.root().display()))
     })
 }
 
@@ -108,6 +108,6 @@ fn list(cx: &Cx) -> Outcome {
         items.push(json!({ "path": path.to_string_lossy(), "state": state }));
     }
     cx.out.list(&items, || {
-        if items.is_empty() { "no project's file is trusted\n".to_owned() } else { table.render(&cx.out) }
+        if items.is_empty() { "no trusted files\n".to_owned() } else { table.render(&cx.out) }
     })
 }

@@ -10,13 +10,13 @@ use crate::help::examples;
 
 /// Undo an operation
 ///
-/// Without a number it undoes the last one of this session or terminal; elsewhere the number must be given. It
-/// refuses if what the operation changed was changed again since. Undoing an undo does the operation again.
-/// What cannot be undone is marked in `history`.
+/// Without an id, undoes the last operation of this session or terminal; elsewhere the id is required. Refused if a
+/// later operation changed the same thing. Undoing an undo repeats the operation. `history` marks operations that
+/// cannot be undone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile undo" "sessile undo 12"))]
 pub struct Args {
-    /// The operation, as `history` numbers it
+    /// Id of the operation, from `history`
     #[arg(value_name = "ID")]
     id: Option<i64>,
 }

@@ -31,7 +31,7 @@ pub(crate) const FISH: &str = include_str!("sessile.fish");
 /// The words before the one that is completed, for completers whose values depend on them.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Answers the shell; returns the exit status, unless nothing was asked.
+/// Answers a completion request of the shell. Returns the exit status, or `None` without a request.
 pub(crate) fn answer(world: &World, args: &[OsString]) -> Option<u8> {
     let words: Vec<OsString> = args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
     let index = world.variable(INDEX_VARIABLE).and_then(|index| index.to_str()?.parse().ok());
@@ -51,7 +51,7 @@ fn words() -> &'static [OsString] {
     WORDS.get().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The whole tree; what an ordinary call builds only for the command it runs must be there to be completed.
+/// Complete command tree. An ordinary call builds only the command that it runs.
 fn tree() -> Command {
     let mut tree = Cli::command();
     tree.build();
@@ -72,6 +72,10 @@ fn with_completers(mut command: Command, path: &str) -> Command {
 }
 
 fn with_completer(arg: Arg, path: &str) -> Arg {
+    // An argument with a list of its own needs no other.
+    if !arg.get_possible_values().is_empty() {
+        return arg;
+    }
     let names: Vec<String> =
         arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
     let completer: fn(&OsStr) -> Vec<CompletionCandidate> =

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
+use sessile::hook::is_of_hook;
 use sessile::import;
 use sessile::settings::{Definition, SettingKey, SettingKind};
 use sessile::text::shown;
@@ -65,8 +66,22 @@ fn context_names() -> Vec<(String, Option<String>)> {
 }
 
 pub(super) fn importable_contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(scan) = state().and_then(|state| import::scan(&state).ok()) else { return Vec::new() };
-    matching(typed, import::propose(&scan.targets).into_iter().map(|context| (context.name, None)))
+    let Some(state) = state() else { return Vec::new() };
+    let Ok(scan) = import::scan(&state) else { return Vec::new() };
+    let contexts = state.contexts().list().unwrap_or_default();
+    let existing: Vec<_> = contexts.into_iter().filter_map(|(_, context)| context.ok()).collect();
+    let new = import::new_contexts(&existing, import::propose_all(&scan));
+    let binds = |context: &import::ProposedContext| {
+        let names = context.targets.iter().map(|target| format!("{} {}", target.tool, target.name));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    matching(
+        typed,
+        new.into_iter().map(|context| {
+            let binds = binds(&context);
+            (context.name, Some(binds))
+        }),
+    )
 }
 
 /// The names of the credentials, if the vault is open.
@@ -99,7 +114,10 @@ pub(super) fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let label = |name: &str| sessile::context::anonymous::label(name);
     matching(
         typed,
-        live.iter().map(|session| (session.label().to_owned(), session.context.as_deref().map(label))),
+        // A hooked shell's own session has no name, and only that shell uses it.
+        live.iter()
+            .filter(|session| !is_of_hook(session))
+            .map(|session| (session.label().to_owned(), session.context.as_deref().map(label))),
     )
 }
 

@@ -99,23 +99,27 @@ macro_rules! serving {
 const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
 const CONTEXT_FILE: &str = "the context's file";
 const IMPORTED: &str = "new files among the user's contexts, and bindings in existing ones";
+const TAKEN_OVER: &str = "new files among the user's contexts and bindings in existing ones, names of agents, a session with conversations, and credentials in the vault";
 const VAULT: &str = "the vault";
 const SERVICE: &str = "the service's store";
-const LOCKS: &str = "the store, or the server's, for the time given or while the command lives";
-const SESSIONS: &str = "the store, or the server's";
+const LOCKS: &str = "the lock, here or on the server";
+const SESSIONS: &str = "the session's name, here or on the server";
 
 /// Every command.
 ///
-/// Not idempotent, although it may seem so: what fails the second time (`lock release`, `config unset`); `context use`,
-/// for which `-` is another context each time; `session state set`, whose revision grows; `auth unlock`, `lock renew` and
-/// `context approve`, which restart a period; the exports, which ask before they overwrite a file.
+/// Some commands are not idempotent, although they may seem so. `lock release` and `config unset` fail the second
+/// time. `context use -` selects another context each time. `session state set` increments the revision. `auth
+/// unlock`, `lock renew` and `context approve` restart a period. The exports prompt before they overwrite a file.
 pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("agent add", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
     CommandEntry::read("agent card", talking![]).outside().acting_on_selection(),
+    CommandEntry::read("agent demo", &[]).ignoring_selection(),
     CommandEntry::read("agent list", &[]),
+    CommandEntry::read("agent listen", &[]).ignoring_selection(),
     CommandEntry::destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound, InSession]),
     CommandEntry::read("agent show", talking![]).outside().acting_on_selection(),
     CommandEntry::read("agent validate", talking![]).outside().acting_on_selection(),
+    CommandEntry::write("agent use", "the session; outside a session the settings file of the scope", writing![ScopeRequired, AgentNotFound, InSession]).idempotent(),
     CommandEntry::read("auth check", using![SiteRefused, CredentialRejected, RateLimited]).outside(),
     CommandEntry::destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]).ignoring_selection(),
     CommandEntry::read("auth list", opening![]),
@@ -140,13 +144,13 @@ pub const TABLE: &[CommandEntry] = &[
         opening![ConfirmationRequired, VaultReadOnly],
     ).ignoring_selection()
     .outside(),
-    CommandEntry::write("auth move", "the vault, its old place and its new one", opening![CredentialExists]).ignoring_selection(),
+    CommandEntry::write("auth move", "the old and the new backend of the vault", opening![CredentialExists]).ignoring_selection(),
     CommandEntry::write("auth refresh", VAULT, using![VaultReadOnly]).outside(),
     CommandEntry::write("auth rekey", VAULT, opening![TerminalRequired]).ignoring_selection(),
     CommandEntry::write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]).ignoring_selection().idempotent(),
     CommandEntry::read("auth show", opening![]),
     CommandEntry::read("auth status", opening![]),
-    CommandEntry::write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]).ignoring_selection(),
+    CommandEntry::write("auth unlock", "the runtime directory, until the timeout", opening![TerminalRequired]).ignoring_selection(),
     CommandEntry::read("completions", &[]).ignoring_selection()
         .tolerating_broken_settings(),
     CommandEntry::write(
@@ -157,6 +161,7 @@ pub const TABLE: &[CommandEntry] = &[
         .tolerating_broken_settings(),
     CommandEntry::read("config get", &[Code::SettingNotSet]),
     CommandEntry::read("config list", &[]),
+    CommandEntry::read("config describe", &[]),
     CommandEntry::read("config path", &[Code::NoHome])
         .tolerating_broken_settings(),
     CommandEntry::read("config schema", &[]).ignoring_selection()
@@ -168,7 +173,7 @@ pub const TABLE: &[CommandEntry] = &[
         .tolerating_broken_settings(),
     CommandEntry::write(
         "context approve",
-        "the store, for the time given",
+        "the store, until the approval expires",
         writing![
             TerminalRequired,
             InSession,
@@ -204,7 +209,7 @@ pub const TABLE: &[CommandEntry] = &[
     ).ignoring_selection(),
     CommandEntry::write(
         "context export",
-        "the file given with --file; nothing without it",
+        "the file of --file; nothing without it",
         writing![ConfirmationRequired, Declined],
     ).ignoring_selection(),
     CommandEntry::write(
@@ -232,29 +237,38 @@ pub const TABLE: &[CommandEntry] = &[
         "the store",
         writing![ConversationNotFound, AgentNotFound, ConfirmationRequired, Declined],
     ),
+    CommandEntry::destructive(
+        "chat",
+        "messages to the agent, the conversation and saved files; starts a session on a terminal; /forget deletes the conversation",
+        talking![ConversationNotFound, ConversationExists, ConversationContext, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject, ConfirmationRequired],
+    )
+    .outside()
+        .with_session(SessionMode::StartMissing),
     CommandEntry::read("conversation export", there![ConversationNotFound, SessionRequired]).outside()
         .with_remote_session(),
     CommandEntry::read("conversation list", &[Code::AgentNotFound]),
     CommandEntry::write("conversation rename", "the store", writing![ConversationNotFound, ConversationExists]),
+    CommandEntry::read("conversation search", &[]),
     CommandEntry::read("conversation show", there![ConversationNotFound, SessionRequired]).outside()
         .with_remote_session(),
     CommandEntry::write(
         "message send",
-        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
+        "the agent and the session's conversation, or the server's session; an interactive call starts a session if necessary",
+        talking![ConversationNotFound, ConversationExists, ConversationContext, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
         .with_session(SessionMode::StartMissing)
         .with_remote_session(),
     CommandEntry::write(
         "message stream",
-        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
+        "the agent and the session's conversation, or the server's session; an interactive call starts a session if necessary",
+        talking![ConversationNotFound, ConversationExists, ConversationContext, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
         .with_session(SessionMode::StartMissing)
         .with_remote_session(),
     CommandEntry::write("task cancel", "the agent", talking![]).outside(),
+    CommandEntry::write("task download", "files in the directory of --dir", talking![]).outside().acting_on_selection(),
     CommandEntry::read("task get", talking![]).outside().acting_on_selection(),
     CommandEntry::read("task list", talking![]).outside().acting_on_selection(),
     CommandEntry::read("task notification get", talking![]).outside().acting_on_selection(),
@@ -269,10 +283,12 @@ pub const TABLE: &[CommandEntry] = &[
         writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
     ).ignoring_selection(),
     CommandEntry::read("demo", &[Code::DiskFull]).ignoring_selection(),
-    CommandEntry::read("doctor", writing![]).reporting_missing_context()
+    CommandEntry::read("doctor", writing![]).writing_on_request("the state database, with --repair; nothing without it")
+        .reporting_missing_context()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
     CommandEntry::write("env", "the session's room, which is prepared at its first use", preparing![]).idempotent(),
+    CommandEntry::read("help", &[]).ignoring_selection(),
     CommandEntry::read("history", there![]).outside()
         .tolerating_stale_session()
         .with_remote_session(),
@@ -286,12 +302,13 @@ pub const TABLE: &[CommandEntry] = &[
         .idempotent(),
     CommandEntry::write("hook remove", "the start-up file of the shell", writing![ConfirmationRequired, Declined, InSession, ScopeRequired]).ignoring_selection()
         .idempotent(),
-    CommandEntry::write("import", IMPORTED, writing![ConfirmationRequired, Declined, InSession, GuardApproval, ContextExists])
+    CommandEntry::write("import", TAKEN_OVER, writing![ConfirmationRequired, Declined, InSession, GuardApproval, ContextExists])
         .ignoring_selection(),
     CommandEntry::write("import apply", IMPORTED, writing![InSession, GuardApproval, ContextExists])
         .ignoring_selection(),
     CommandEntry::read("import scan", &[]).ignoring_selection(),
-    CommandEntry::write("lock acquire", LOCKS, there![]).outside(),
+    CommandEntry::write("lock acquire", LOCKS, there![UntrustedProject]).outside()
+        .with_remote_session(),
     CommandEntry::destructive("lock break", LOCKS, there![LockNotFound, LockLost]).outside(),
     CommandEntry::read("lock list", there![]).outside()
         .tolerating_stale_session(),
@@ -299,20 +316,21 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("lock renew", LOCKS, there![LockLost]).outside(),
     CommandEntry::write("lock run", LOCKS, there![LockLost]).outside()
         .with_child_status(),
-    CommandEntry::write("man", "the directory given with --dir; nothing without it", writing![]).ignoring_selection().idempotent()
+    CommandEntry::write("man", "the directory of --dir; nothing without it", writing![]).ignoring_selection().idempotent()
         .tolerating_broken_settings(),
     CommandEntry::read("manifest", &[]).ignoring_selection()
         .tolerating_broken_settings(),
     CommandEntry::write("mcp", "the state that clients change with its tools", &[]).outside()
+        .reporting_selection()
         .with_session(SessionMode::StartEnded),
     CommandEntry::read("mcp config", &[])
         .with_session(SessionMode::StartEnded)
         .tolerating_broken_settings(),
-    CommandEntry::write("probe", "the service that is probed", talking![]).outside(),
+    CommandEntry::write("probe", "the probed service", talking![]).outside(),
     CommandEntry::read("prompt", &[]),
     CommandEntry::write(
         "run",
-        "the session and its room; a session of its own is gone afterwards",
+        "the session and its room; an ephemeral session is deleted afterwards",
         preparing![
             SessionExists, LockLost, StopFailed, TimedOut, CredentialRejected, SiteRefused, RateLimited
         ],
@@ -342,7 +360,7 @@ pub const TABLE: &[CommandEntry] = &[
         .ignoring_selection(),
     CommandEntry::write(
         "session export",
-        "the file given with --file; nothing without it",
+        "the file of --file; nothing without it",
         writing![SessionRequired, ConfirmationRequired, Declined],
     ),
     CommandEntry::destructive("session gc", "the rooms of sessions that have expired; the systemd user units with --install-timer and --remove-timer", writing![]).ignoring_selection().idempotent()
@@ -356,6 +374,8 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("session list", there![]).outside()
         .tolerating_stale_session()
         .with_remote_session(),
+    CommandEntry::read("session log", &[Code::SessionRequired])
+        .tolerating_stale_session(),
     CommandEntry::write("session rename", SESSIONS, there![SessionExists]).outside()
         .with_remote_session(),
     CommandEntry::read("session show", there![SessionRequired]).outside()
@@ -363,7 +383,7 @@ pub const TABLE: &[CommandEntry] = &[
         .with_remote_session(),
     CommandEntry::write(
         "session start",
-        "the store and a new room, or the server's store; on a terminal also that terminal's selection",
+        "a new session and its room, or a session of the service; on a terminal also its selection",
         there![SessionExists, StopFailed, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
@@ -385,16 +405,19 @@ pub const TABLE: &[CommandEntry] = &[
         .with_remote_session(),
     CommandEntry::destructive(
         "session stop",
-        "the session, its room and what runs in it",
+        "the session, its room and its commands",
         there![SessionRequired, StopFailed, FileExists],
     ).ignoring_selection()
     .idempotent()
     .outside()
         .tolerating_stale_session()
         .with_remote_session(),
+    CommandEntry::write("setup", "the agent's settings and skill, its wrapper, the start-up file of the shell", writing![ConfirmationRequired, Declined, InSession, ConcurrentChange])
+        .ignoring_selection()
+        .idempotent(),
     CommandEntry::write(
         "shell",
-        "the session and its room; a session of its own is gone afterwards",
+        "the session and its room; an ephemeral session is deleted afterwards",
         preparing![SessionExists],
     )
     .outside()
@@ -409,6 +432,10 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("tool show", &[Code::ToolNotFound]),
     CommandEntry::write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]).ignoring_selection()
         .idempotent(),
+    CommandEntry::destructive("tui", "the state: each key runs the command that it names", there![TerminalRequired]).outside()
+        .reporting_missing_context()
+        .tolerating_broken_settings()
+        .tolerating_stale_session(),
     CommandEntry::write("user add", SERVICE, serving![UserExists]).ignoring_selection().outside(),
     CommandEntry::write("user approve", SERVICE, serving![UserNotFound, UserDisabled, LoginNotFound, ConfirmationRequired, Declined]).ignoring_selection()
         .outside(),
@@ -418,5 +445,5 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("user token create", SERVICE, serving![UserNotFound, UserDisabled]).ignoring_selection().outside(),
     CommandEntry::read("user token list", serving![UserNotFound]).outside(),
     CommandEntry::destructive("user token revoke", SERVICE, serving![TokenNotFound]).ignoring_selection().idempotent().outside(),
-    CommandEntry::write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),
+    CommandEntry::write("undo", "the state that the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),
 ];

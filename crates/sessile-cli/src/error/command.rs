@@ -14,7 +14,7 @@ pub enum CommandError {
     #[error("{0}: not confirmed, nothing was changed")]
     Declined(String),
     /// Missing directory of a new store.
-    #[error("the directory {} does not exist", shown(.0.display()))]
+    #[error("directory {} does not exist", shown(.0.display()))]
     DirectoryNotFound(PathBuf),
     /// Thread that the operating system refused to start.
     #[error("cannot start a thread {purpose}: {}", io_reason(source))]
@@ -35,13 +35,13 @@ pub enum CommandError {
         kept: Option<PathBuf>,
     },
     /// Session that is only selected for the terminal and was not named.
-    #[error("session {} is only selected for this terminal, and what is stopped must be named", quoted(.0))]
+    #[error("refusing to stop the terminal's session {} implicitly", quoted(.0))]
     SessionUnnamed(String),
     /// Key that the session's state does not have.
-    #[error("the session's state has no {}", quoted(.0))]
+    #[error("key {} not found in the session's state", quoted(.0))]
     EntryNotFound(String),
     /// Missing or unsafe runtime directory, with what it would hold and the reason.
-    #[error("cannot keep {0}: {1}")]
+    #[error("cannot store {0}: {1}")]
     NoRuntimeDir(&'static str, String),
 }
 
@@ -63,18 +63,21 @@ impl Diagnostic for CommandError {
         let prefix = app.prefix();
         Some(match self {
             Self::EditorFailed { kept: Some(kept), .. } => {
-                format!("what you typed is kept in {}", shown(kept.display()))
+                format!("your text was saved to {}", shown(kept.display()))
             }
-            Self::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
+            Self::EditorFailed { .. } => "set VISUAL or EDITOR to a working editor".to_owned(),
             Self::NoRuntimeDir(..) => format!(
                 "set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or {prefix}_VAULT_PASSPHRASE_FILE"
             ),
             Self::SessionUnnamed(session) => {
-                format!("name it: {name} session stop {}", shell_quoted(session))
+                format!("pass its name: {name} session stop {}", shell_quoted(session))
             }
-            Self::EntryNotFound(_) => format!("`{name} session state list` shows what there is"),
+            Self::EntryNotFound(_) => format!("list the keys: {name} session state list"),
             Self::DirectoryNotFound(_) => {
-                format!("make it, or check the path: {}", self.fix_command(app).unwrap_or_default())
+                format!(
+                    "create the directory, or check the path: {}",
+                    self.fix_command(app).unwrap_or_default()
+                )
             }
             Self::ThreadRefused { .. } => {
                 "raise the limit on processes or memory: ulimit -u, ulimit -v".to_owned()

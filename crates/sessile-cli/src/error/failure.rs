@@ -33,6 +33,13 @@ pub enum Failure {
     Own(Box<Failure>),
     /// Finished report: a problem of a session service in its own words, or an error with a hint of the command.
     Remote(Box<Report>),
+    /// Command that could not be started, with a report that says what was probably meant.
+    NotStarted {
+        /// The report.
+        report: Box<Report>,
+        /// Exit status, as shells give it.
+        status: u8,
+    },
     /// Timeout of the command that was run.
     TimedOut {
         /// The timeout.
@@ -49,6 +56,15 @@ pub enum Failure {
         /// Exit status of the command, as its caller sees it where no parent stays with it.
         status: u8,
     },
+}
+
+/// Command that was probably meant instead of one that was not found.
+#[derive(Debug)]
+pub(crate) struct CommandHint {
+    /// The hint.
+    pub(crate) text: String,
+    /// Command that can be pasted.
+    pub(crate) command: String,
 }
 
 /// Exit status if the command was found but could not be executed.
@@ -166,6 +182,15 @@ impl Failure {
         }
     }
 
+    /// The failure with a better hint, if it is a command that was not found.
+    pub(crate) fn with_command_hint(self, app: &App, hint: impl FnOnce() -> Option<CommandHint>) -> Self {
+        let is_missing = self.start_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let Some(hint) = is_missing.then(hint).flatten() else { return self };
+        let Some(report) = self.report(app) else { return self };
+        let (hint, fix_command) = (Some(hint.text), Some(hint.command));
+        Failure::NotStarted { report: Box::new(Report { hint, fix_command, ..report }), status: self.exit() }
+    }
+
     /// Error of the operating system for a command that could not be started.
     fn start_error(&self) -> Option<&io::Error> {
         match self {
@@ -199,6 +224,7 @@ impl Failure {
             Failure::Interrupted => INTERRUPTED,
             Failure::Own(_) => OWN_FAILURE,
             Failure::Remote(report) => report.code.exit(),
+            Failure::NotStarted { status, .. } => *status,
             Failure::TimedOut { .. } => TIMED_OUT,
             Failure::MaxReached { status, .. } => *status,
             Failure::Library(_)
@@ -223,7 +249,7 @@ impl Failure {
             | Failure::Agent(_)
             | Failure::Service(_) => self.diagnostic().map(|error| Report::of(error, app)),
             Failure::Own(failure) => failure.report(app),
-            Failure::Remote(report) => Some((**report).clone()),
+            Failure::Remote(report) | Failure::NotStarted { report, .. } => Some((**report).clone()),
             Failure::Arguments(error) => Some(arguments(error)),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Failure::Output(error) => {
@@ -233,22 +259,19 @@ impl Failure {
             }
             Failure::Told(_) | Failure::Interrupted => None,
             Failure::MaxReached { session, max_ms, .. } => {
-                let message = format!("{}; the command was ended", max_reached(session, *max_ms));
+                let message = format!("{}; stopped the command", max_reached(session, *max_ms));
                 Some(Report::new(Code::TimedOut, message))
             }
             Failure::TimedOut { time, .. } => {
                 let time = sessile::duration::short(*time);
-                Some(Report::new(
-                    Code::TimedOut,
-                    format!("the command was ended after {time}, as --timeout says"),
-                ))
+                Some(Report::new(Code::TimedOut, format!("the command timed out after {time} (--timeout)")))
             }
         }
     }
 }
 
 /// Report of clap's error: the first paragraph is the message, tips and usage are the hint.
-fn arguments(error: &clap::Error) -> Report {
+pub(crate) fn arguments(error: &clap::Error) -> Report {
     let text = error.render().to_string();
     let mut message = Vec::new();
     let mut hint = Vec::new();
@@ -257,7 +280,7 @@ fn arguments(error: &clap::Error) -> Report {
             Some(first) => message.push(first),
             None if line.starts_with("tip: ") => hint.push(line.trim_start_matches("tip: ")),
             None if line.starts_with("Usage: ") => hint.push(line),
-            None if line.starts_with("For more information") => hint.push("add --help for more"),
+            None if line.starts_with("For more information") => hint.push("add --help for details"),
             // clap breaks long messages into lines, and lists missing arguments below.
             None if hint.is_empty() => message.push(line),
             None => {}

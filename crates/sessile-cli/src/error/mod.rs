@@ -5,11 +5,13 @@
 mod agent;
 mod command;
 mod failure;
+mod remedy;
 mod request;
 mod service;
 
 pub(crate) use agent::AgentError;
 pub(crate) use command::CommandError;
-pub(crate) use failure::{Failure, Outcome};
+pub(crate) use failure::{CommandHint, Failure, Outcome, arguments};
+pub(crate) use remedy::remedy_of;
 pub(crate) use request::RequestError;
 pub(crate) use service::ServiceError;

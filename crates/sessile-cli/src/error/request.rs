@@ -12,7 +12,7 @@ use crate::http::UnreachableReason;
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// Server that cannot be reached.
-    #[error("{} cannot be reached: {}", shown(what), shown(reason))]
+    #[error("cannot reach {}: {}", shown(what), shown(reason))]
     Unreachable {
         /// URL or name of the server.
         what: String,
@@ -20,7 +20,7 @@ pub enum RequestError {
         reason: UnreachableReason,
     },
     /// Rate limit of a server.
-    #[error("{} has had enough requests for now", shown(what))]
+    #[error("{}: rate limit exceeded", shown(what))]
     RateLimited {
         /// URL or name of the server.
         what: String,
@@ -28,13 +28,13 @@ pub enum RequestError {
         wait: Option<Duration>,
     },
     /// Timeout of a request or a login.
-    #[error("{what} was not finished in time")]
+    #[error("{what} timed out")]
     TimedOut {
         /// Operation, as the subject of a sentence.
         what: String,
     },
     /// Credential that a server rejected.
-    #[error("{site} does not accept credential {} (status {status})", quoted(name))]
+    #[error("{site} rejected credential {} (status {status})", quoted(name))]
     CredentialRejected {
         /// Name of the credential.
         name: String,
@@ -82,15 +82,15 @@ impl Diagnostic for RequestError {
                 format!("log in again: {name} auth login {}", shell_quoted(credential))
             }
             Self::CredentialRejected { kind: "command" | "env", .. } => {
-                "renew it where it is from".to_owned()
+                "renew the credential at its source".to_owned()
             }
             Self::CredentialRejected { is_for_this_call: true, .. } => {
-                "give another token for this call".to_owned()
+                "pass another token for this call".to_owned()
             }
             Self::CredentialRejected { name: credential, .. } => {
-                format!("put a new one in: {name} auth set {}", shell_quoted(credential))
+                format!("set a new secret: {name} auth set {}", shell_quoted(credential))
             }
-            Self::Unreachable { reason, .. } => return reason.hint().map(str::to_owned),
+            Self::Unreachable { reason, .. } => return reason.hint(),
             _ => return None,
         })
     }

@@ -8,25 +8,25 @@ use sessile::{App, Code};
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// User name that is taken.
-    #[error("user {} exists already", quoted(.0))]
+    #[error("user {} already exists", quoted(.0))]
     UserExists(String),
     /// User that the service does not have.
-    #[error("there is no user {}", quoted(.0))]
+    #[error("user {} not found", quoted(.0))]
     UserNotFound(String),
     /// User that is disabled.
     #[error("user {} is disabled", quoted(.0))]
     UserDisabled(String),
     /// Token that the service does not have.
-    #[error("there is no token {}", quoted(.0))]
+    #[error("token {} not found", quoted(.0))]
     TokenNotFound(String),
     /// Code of a device login that is not pending.
-    #[error("no login waits under the code {}", quoted(.0))]
+    #[error("no pending login with the code {}", quoted(.0))]
     LoginNotFound(String),
     /// Role or password that the service's database rejected.
-    #[error("the service's store lets nobody in with this role and password: {}", shown(.0))]
+    #[error("PostgreSQL refused the login of the store's role: {}", shown(.0))]
     StoreRefused(String),
     /// Missing password of the service's database.
-    #[error("the service's store wants a password, and none was given")]
+    #[error("the service's store requires a password")]
     PasswordRequired,
     /// Store with the schema of a newer version.
     #[error(
@@ -64,23 +64,22 @@ impl Diagnostic for ServiceError {
         let name = app.name();
         Some(match self {
             Self::UserExists(user) => {
-                format!("give it a token: {name} user token create {}", shell_quoted(user))
+                format!("create a token: {name} user token create {}", shell_quoted(user))
             }
-            Self::UserNotFound(_) => format!("`{name} user list` shows those there are"),
+            Self::UserNotFound(_) => format!("list the users: {name} user list"),
             Self::UserDisabled(user) => {
                 format!("enable the user: {name} user disable {} --undo", shell_quoted(user))
             }
-            Self::TokenNotFound(_) => format!("`{name} user token list USER` shows those of a user"),
+            Self::TokenNotFound(_) => format!("list the tokens of a user: {name} user token list USER"),
             Self::StoreRefused(_) => {
-                "is the role in --store right, and the password in the file of --store-password-file?"
+                "check the role in --store and the password in the file of --store-password-file"
                     .to_owned()
             }
             Self::PasswordRequired => {
-                "put it into a file, and name that with --store-password-file".to_owned()
+                "put the password into a file and pass --store-password-file FILE".to_owned()
             }
             Self::LoginNotFound(_) => {
-                "a code has eight letters, and counts for 15 minutes until it is approved or refused; \
-                 the machine can ask for another"
+                "a code has eight letters and is valid for 15 minutes; log in again on the machine for a new one"
                     .to_owned()
             }
             Self::StoreTooNew { .. } => {

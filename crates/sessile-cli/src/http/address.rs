@@ -8,7 +8,7 @@ use ureq::http::Uri;
 
 use super::HttpError;
 
-/// URL of `https`, or of `http` on this machine. It is displayed without its query.
+/// URL of `https`, or of `http` on this machine or where the user allows it. It is displayed without its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpAddress {
     uri: Uri,
@@ -18,23 +18,35 @@ pub(crate) struct HttpAddress {
 impl HttpAddress {
     /// Parses a URL, and refuses those that nothing may be sent to.
     pub(crate) fn parse(url: &str) -> Result<Self, HttpError> {
+        HttpAddress::parse_within(url, None)
+    }
+
+    /// Parses a URL of plain `http`, also to another machine. No credential may be sent there.
+    pub(crate) fn parse_plain(url: &str) -> Result<Self, HttpError> {
+        let origin = HttpOrigin::of_url(url).ok();
+        HttpAddress::parse_within(url, origin.as_ref())
+    }
+
+    /// Parses a URL that this address leads to: its own origin may be one of plain `http`, if this one is.
+    pub(crate) fn parse_beside(&self, url: &str) -> Result<Self, HttpError> {
+        HttpAddress::parse_within(url, Some(&self.origin))
+    }
+
+    /// Parses a URL of a secure origin, or of this one.
+    fn parse_within(url: &str, plain: Option<&HttpOrigin>) -> Result<Self, HttpError> {
         // The text itself is not repeated: it may hold a password in a form that is not recognised as one.
-        let malformed =
-            || HttpError::NotAllowed("this is not an address of the form https://HOST/PATH".to_owned());
+        let malformed = || HttpError::NotAllowed("not a URL of the form https://HOST/PATH".to_owned());
         let uri: Uri = url.parse().map_err(|_| malformed())?;
         // Parsers disagree about white space, and the one that sends must not see another host.
         if uri.authority().is_none() || url.contains(char::is_whitespace) {
             return Err(malformed());
         }
-        let refuse =
-            |why: &str| HttpError::NotAllowed(format!("{} is not asked: {why}", without_query(&uri)));
-        match HttpOrigin::of_secure_url(url) {
-            Ok(origin) => Ok(HttpAddress { uri, origin }),
-            Err(AddressError::UserInfo) => Err(refuse("a user name or password has no place in an address")),
-            Err(AddressError::Insecure) => {
-                Err(refuse("without https, whoever is in between would see the credential"))
-            }
-            Err(AddressError::Scheme) => Err(refuse("its scheme is not https")),
+        let refuse = |why: &str| HttpError::NotAllowed(format!("{} refused: {why}", without_query(&uri)));
+        match HttpOrigin::of_url(url) {
+            Ok(origin) if origin.is_secure() || Some(&origin) == plain => Ok(HttpAddress { uri, origin }),
+            Ok(_) | Err(AddressError::Insecure) => Err(refuse("credentials are sent over https only")),
+            Err(AddressError::UserInfo) => Err(refuse("user names and passwords are not allowed in URLs")),
+            Err(AddressError::Scheme) => Err(refuse("the scheme is not https")),
             Err(AddressError::Malformed | AddressError::Host | AddressError::Port) => Err(malformed()),
         }
     }
@@ -47,6 +59,11 @@ impl HttpAddress {
     /// Whether requests are protected by TLS.
     pub(crate) fn is_https(&self) -> bool {
         self.origin.is_https()
+    }
+
+    /// Whether the request is encrypted, or stays on this machine.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.origin.is_secure()
     }
 
     /// Whether both have the same scheme, host and port.
@@ -66,16 +83,16 @@ impl HttpAddress {
             !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         });
         if is_absolute {
-            HttpAddress::parse(location)
+            self.parse_beside(location)
         } else if location.starts_with("//") {
-            HttpAddress::parse(&format!("{scheme}:{location}"))
+            self.parse_beside(&format!("{scheme}:{location}"))
         } else if location.starts_with('/') {
-            HttpAddress::parse(&format!("{scheme}://{authority}{location}"))
+            self.parse_beside(&format!("{scheme}://{authority}{location}"))
         } else if location.is_empty() || location.starts_with('?') {
-            HttpAddress::parse(&format!("{scheme}://{authority}{path}{location}"))
+            self.parse_beside(&format!("{scheme}://{authority}{path}{location}"))
         } else {
             let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            HttpAddress::parse(&format!("{scheme}://{authority}{directory}/{location}"))
+            self.parse_beside(&format!("{scheme}://{authority}{directory}/{location}"))
         }
     }
 

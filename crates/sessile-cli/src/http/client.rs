@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sessile::vault::Secret;
 use ureq::config::{Config, ConfigBuilder};
 use ureq::http::{HeaderMap, HeaderValue, Uri};
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
@@ -39,12 +40,16 @@ pub(crate) enum TrustRoots {
     File(PathBuf),
 }
 
-/// Asks servers. Making one costs nothing: what TLS needs is read at the first request that needs it.
+/// HTTP client. Creating one costs nothing: TLS is set up at the first request that needs it.
 pub(crate) struct HttpClient {
     roots: TrustRoots,
     connect: Duration,
     total: Duration,
     loaded: OnceLock<Arc<Vec<Certificate<'static>>>>,
+    /// Client certificate, and the address whose origin gets it.
+    client_cert: Option<Box<(HttpAddress, ClientCert)>>,
+    /// Whether certificates of servers on this machine are not verified.
+    is_insecure: bool,
     pub(super) observer: Option<Arc<dyn ResponseObserver>>,
 }
 
@@ -55,14 +60,54 @@ pub(crate) struct BufferedResponse {
     pub(crate) status: u16,
     /// Wait before a retry, from `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
-    /// The body, which may hold tokens. What is not UTF-8 in it is replaced.
+    /// Body, which may hold tokens. Invalid UTF-8 is replaced.
     pub(crate) body: Secret,
 }
 
 impl HttpClient {
     /// A client that trusts these authorities.
     pub(crate) fn new(roots: TrustRoots) -> Self {
-        HttpClient { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new(), observer: None }
+        HttpClient {
+            roots,
+            connect: CONNECT,
+            total: TOTAL,
+            loaded: OnceLock::new(),
+            client_cert: None,
+            is_insecure: false,
+            observer: None,
+        }
+    }
+
+    /// With a client certificate for the origin of an address: PEM of the chain and of the private key.
+    pub(crate) fn with_client_cert(
+        self,
+        address: HttpAddress,
+        chain: &[u8],
+        key: &[u8],
+    ) -> Result<Self, String> {
+        let mut certificates = Vec::new();
+        for item in parse_pem(chain) {
+            if let Ok(PemItem::Certificate(certificate)) = item {
+                certificates.push(certificate);
+            }
+        }
+        if certificates.is_empty() {
+            return Err("no PEM certificate found".to_owned());
+        }
+        let key = PrivateKey::from_pem(key).map_err(|_| "no PEM private key found".to_owned())?;
+        check_pair(&certificates, &key)?;
+        let certificate = ClientCert::new_with_certs(&certificates, key);
+        Ok(HttpClient { client_cert: Some(Box::new((address, certificate))), ..self })
+    }
+
+    /// With another timeout for connecting.
+    pub(crate) fn with_connect_timeout(self, connect: Duration) -> Self {
+        HttpClient { connect, ..self }
+    }
+
+    /// Without verification of the certificates of servers on this machine, for tests. Others are verified all the same.
+    pub(crate) fn without_verification(self) -> Self {
+        HttpClient { is_insecure: true, ..self }
     }
 
     /// With an observer of the answers to [`HttpClient::exchange`].
@@ -135,10 +180,20 @@ impl HttpClient {
             let tls = TlsConfig::builder()
                 .provider(TlsProvider::Rustls)
                 .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .root_certs(RootCerts::Specific(self.authorities(address)?));
+                .disable_verification(self.is_insecure && address.is_loopback())
+                .client_cert(self.client_cert_for(address));
+            let tls = match self.is_insecure && address.is_loopback() {
+                true => tls,
+                false => tls.root_certs(RootCerts::Specific(self.authorities(address)?)),
+            };
             config = config.tls_config(tls.build());
         }
         Ok(Agent::with_parts(timeouts(config).build(), DefaultConnector::new(), ThreadedResolver::default()))
+    }
+
+    fn client_cert_for(&self, address: &HttpAddress) -> Option<ClientCert> {
+        let (home, certificate) = self.client_cert.as_deref()?;
+        home.is_same_origin(address).then(|| certificate.clone())
     }
 
     /// The trusted authorities, read once.
@@ -154,8 +209,7 @@ impl HttpClient {
         // A few that cannot be read are usual; none at all is a reason.
         if found.certs.is_empty() {
             let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-            let reason =
-                format!("no certificates of authorities were found, so nobody can be trusted{why}").into();
+            let reason = format!("no CA certificates found{why}").into();
             return Err(HttpError::Unreachable { url: address.to_string(), reason });
         }
         let certificates = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
@@ -190,6 +244,17 @@ fn with_headers<T>(
         request = request.header(*name, header_value(address, value)?);
     }
     Ok(request)
+}
+
+/// Fails unless TLS can use a certificate with a private key. The HTTP library panics with a pair that it cannot use.
+fn check_pair(certificates: &[Certificate<'_>], key: &PrivateKey<'_>) -> Result<(), String> {
+    let chain = certificates.iter().map(|one| CertificateDer::from(one.der().to_vec())).collect();
+    let key = PrivateKeyDer::try_from(key.der().to_vec())?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?;
+    let config = config.with_root_certificates(rustls::RootCertStore::empty());
+    config.with_client_auth_cert(chain, key).map(drop).map_err(|error| error.to_string())
 }
 
 /// A header's value, which may be a credential.

@@ -41,6 +41,9 @@ impl HttpError {
             ureq::Error::BodyExceedsLimit(_) | ureq::Error::LargeResponseHeader(..) => {
                 HttpError::TooLarge { url }
             }
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                HttpError::Unreachable { url, reason: UnreachableReason::Refused(error.to_string()) }
+            }
             ureq::Error::Io(error) => {
                 let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
                 HttpError::Unreachable {
@@ -54,19 +57,23 @@ impl HttpError {
             }
             // These repeat the address.
             ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) => {
-                HttpError::Unreachable { url, reason: "the address is not usable".into() }
+                HttpError::Unreachable { url, reason: "invalid address".into() }
             }
             // A header is what may be odd in a request, and it may be a credential.
-            ureq::Error::Http(_) => HttpError::NotAllowed(format!(
-                "{url} is not asked: a header would hold a character that none may hold"
-            )),
+            ureq::Error::Http(_) => {
+                HttpError::NotAllowed(format!("{url} refused: a header contains an invalid character"))
+            }
             other => HttpError::Unreachable { url, reason: other.to_string().into() },
         }
     }
 
     /// Whether the same request may well succeed a little later.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, HttpError::Unreachable { .. } | HttpError::TimedOut { .. })
+        match self {
+            HttpError::Unreachable { reason, .. } => reason.is_transient(),
+            HttpError::TimedOut { .. } => true,
+            HttpError::NotAllowed(_) | HttpError::TooLarge { .. } => false,
+        }
     }
 }
 
@@ -75,7 +82,7 @@ fn untrusted(error: &rustls::Error) -> UnreachableReason {
     use rustls::{CertificateError, Error};
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            UnreachableReason::UntrustedIssuer
+            UnreachableReason::UntrustedIssuer { ca_file: ca_file() }
         }
         Error::InvalidCertificate(CertificateError::Other(other))
             // rustls passes this case of webpki on as an opaque error.
@@ -86,6 +93,16 @@ fn untrusted(error: &rustls::Error) -> UnreachableReason {
         Error::InvalidMessage(_) => UnreachableReason::NotTls,
         other => other.to_string().into(),
     }
+}
+
+/// File of CA certificates that the user chose.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the crate that loads CA certificates reads the process's variable too"
+)]
+fn ca_file() -> Option<String> {
+    let file = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty())?;
+    Some(file.to_string_lossy().into_owned())
 }
 
 /// Whether an answer does not even begin as one of HTTP.
@@ -103,10 +120,10 @@ impl fmt::Display for HttpError {
         match self {
             HttpError::NotAllowed(why) => f.write_str(&text::shown(why)),
             HttpError::Unreachable { url, reason } => {
-                write!(f, "{} cannot be reached: {}", text::shown(url), text::shown(reason))
+                write!(f, "cannot reach {}: {}", text::shown(url), text::shown(reason))
             }
-            HttpError::TimedOut { url } => write!(f, "{} did not answer in time", text::shown(url)),
-            HttpError::TooLarge { url } => write!(f, "the answer of {} is too large", text::shown(url)),
+            HttpError::TimedOut { url } => write!(f, "{} timed out", text::shown(url)),
+            HttpError::TooLarge { url } => write!(f, "the response of {} is too large", text::shown(url)),
         }
     }
 }

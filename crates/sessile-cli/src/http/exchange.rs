@@ -13,11 +13,13 @@ use super::{HttpAddress, HttpClient, HttpError};
 /// Timeouts of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
+    /// For the request itself.
+    pub(crate) write: Option<Duration>,
     /// For the first line of the answer and its headers.
     pub(crate) head: Duration,
     /// For the next byte.
     pub(crate) silence: Duration,
-    /// For all of it, if there is an end to that.
+    /// Limit of the whole exchange, if any.
     pub(crate) total: Option<Duration>,
 }
 
@@ -36,10 +38,13 @@ pub(crate) struct HttpRequest<'a> {
 
 /// Observer of everything that a client receives.
 pub(crate) trait ResponseObserver: Send + Sync {
-    /// The headers of an answer.
-    fn head(&self, headers: &HeaderMap);
+    /// Request that is about to be sent. It may hold credentials.
+    fn request(&self, _request: &HttpRequest<'_>) {}
 
-    /// The next bytes of its body.
+    /// The status and the headers of an answer.
+    fn head(&self, status: u16, headers: &HeaderMap);
+
+    /// The next bytes of its body; none at its end.
     fn body(&self, bytes: &[u8]);
 }
 
@@ -72,9 +77,14 @@ impl HttpClient {
         let agent = self.agent_with(address, |config| {
             config
                 .timeout_global(patience.total)
+                .timeout_send_request(patience.write)
+                .timeout_send_body(patience.write)
                 .timeout_recv_response(Some(patience.head))
                 .timeout_per_read(Some(patience.silence))
         })?;
+        if let Some(observer) = &self.observer {
+            observer.request(sending);
+        }
         let begun = Instant::now();
         let answered = match sending.body {
             Some(body) => {
@@ -88,7 +98,7 @@ impl HttpClient {
         let (method, ms) = (&sending.method, begun.elapsed().as_millis());
         tracing::debug!(%method, url = %address, status = head.status.as_u16(), ms, "HTTP exchange");
         if let Some(observer) = &self.observer {
-            observer.head(&head.headers);
+            observer.head(head.status.as_u16(), &head.headers);
         }
         Ok(HttpResponse {
             status: head.status.as_u16(),

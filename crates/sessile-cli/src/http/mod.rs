@@ -1,7 +1,7 @@
-//! Requests over HTTP, for asking authorization servers and agents. Not for anything on the path of `run`.
+//! HTTP requests to authorization servers and agents. Not for anything on the path of `run`.
 //!
-//! A credential travels only where it was meant to: to `https`, or to this machine, and never along a redirect. Nothing
-//! of TLS is touched before a request needs it.
+//! A credential is sent only to its own server, over `https` or on this machine, and never along a redirect. TLS is
+//! set up when a request needs it.
 
 mod address;
 mod client;

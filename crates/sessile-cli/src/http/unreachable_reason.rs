@@ -2,13 +2,20 @@
 
 use std::fmt;
 
+use sessile::text::shell_quoted;
+
 /// Reason why a server cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnreachableReason {
     /// Certificate of an issuer that is not trusted.
-    UntrustedIssuer,
+    UntrustedIssuer {
+        /// File of CA certificates that the user chose by `SSL_CERT_FILE`.
+        ca_file: Option<String>,
+    },
     /// Certificate of an authority, used as that of a server.
     AuthorityCertificate,
+    /// Refused connection, in the words of the system.
+    Refused(String),
     /// Answer that is not HTTP.
     NotHttp,
     /// Answer that is not TLS.
@@ -19,34 +26,44 @@ pub enum UnreachableReason {
 
 impl UnreachableReason {
     /// Next step, if the server responded but was not understood or not trusted.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::UntrustedIssuer => Some(
-                "if the authority is your own, name its certificate: SSL_CERT_FILE=ca.pem; then those in the file count and \
-                 no others",
-            ),
-            Self::AuthorityCertificate => Some(
-                "one that signs itself must say basicConstraints CA:FALSE; name it then: SSL_CERT_FILE=cert.pem",
-            ),
-            Self::NotHttp => Some("it may speak TLS: say https:// instead of http://"),
-            Self::NotTls => Some("it may speak no TLS: say http:// instead of https://, on this machine"),
-            Self::Other(_) => None,
-        }
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::UntrustedIssuer { ca_file: Some(file) } => {
+                return Some(format!(
+                    "SSL_CERT_FILE={} does not contain the CA of this server; add the CA's certificate to it",
+                    shell_quoted(file)
+                ));
+            }
+            Self::UntrustedIssuer { ca_file: None } => {
+                "for a CA of your own, set SSL_CERT_FILE=ca.pem; it replaces the system's CA certificates"
+            }
+            Self::AuthorityCertificate => {
+                "create the server certificate again with `openssl req -addext basicConstraints=critical,CA:FALSE`; then set SSL_CERT_FILE=cert.pem"
+            }
+            Self::NotHttp => "the server may require TLS: use https:// instead of http://",
+            Self::NotTls => "the server may not support TLS: use http:// on this machine",
+            Self::Refused(_) => "start the server, or check the host and the port of its URL",
+            Self::Other(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Whether the same request may succeed a little later. A server that is not trusted or not understood stays so.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Other(_))
     }
 }
 
 impl fmt::Display for UnreachableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UntrustedIssuer => {
-                "invalid peer certificate: no authority that is trusted here has signed it"
-            }
+            Self::UntrustedIssuer { .. } => "invalid peer certificate: not signed by a trusted CA",
             Self::AuthorityCertificate => {
-                "invalid peer certificate: it is one for an authority and not for a server"
+                "invalid peer certificate: a CA certificate, not a server certificate"
             }
-            Self::NotHttp => "it does not answer as HTTP does",
-            Self::NotTls => "it does not answer as TLS does",
-            Self::Other(reason) => reason,
+            Self::NotHttp => "the response is not HTTP",
+            Self::NotTls => "the response is not TLS",
+            Self::Refused(reason) | Self::Other(reason) => reason,
         })
     }
 }

@@ -11,27 +11,20 @@ use super::LocalBackend;
 use crate::backend::MessageRange;
 use crate::cli::Cx;
 use crate::error::Failure;
-use crate::view::{ConversationView, CredentialPresence};
+use crate::view::{ConversationView, CredentialPresence, FoundMessage, texts};
 
-/// Conversations as views. For programs each has whether a credential for its agent exists, in the context of its session, which
-/// `context_of` knows by the id of the session; the vault is opened once for all of them.
-pub(crate) fn conversation_views(
-    cx: &Cx,
-    conversations: Vec<Conversation>,
-    context_of: impl Fn(&str) -> Option<String>,
-) -> Vec<ConversationView> {
+/// Conversations as views. For programs each has whether a credential for its agent exists, in the context it was held in; the
+/// vault is opened once for all of them.
+pub(crate) fn conversation_views(cx: &Cx, conversations: Vec<Conversation>) -> Vec<ConversationView> {
     let mut views: Vec<ConversationView> = conversations.into_iter().map(ConversationView::from).collect();
     // Only JSON shows it, and opening the vault may be slow or ask for a passphrase.
     if cx.out.is_text() || views.is_empty() {
         return views;
     }
     let known = cx.state.credential_availability();
-    // By session and by name: many conversations are of one session, and many sessions of one context.
-    let mut names: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut contexts: BTreeMap<String, Option<Context>> = BTreeMap::new();
     for view in &mut views {
-        let name = names.entry(view.session.clone()).or_insert_with(|| context_of(&view.session)).clone();
-        let context = name.and_then(|name| {
+        let context = view.context.clone().and_then(|name| {
             contexts.entry(name.clone()).or_insert_with(|| context(&cx.state, &name)).as_ref()
         });
         view.has_credentials = Some(CredentialPresence(known.has(&view.agent_url, context)));
@@ -39,7 +32,7 @@ pub(crate) fn conversation_views(
     views
 }
 
-/// Context of a session; none if it was deleted or cannot be read.
+/// Context of a conversation; none if it was deleted or cannot be read.
 fn context(state: &State, name: &str) -> Option<Context> {
     state.contexts().find(&name.parse().ok()?).ok().flatten()
 }
@@ -67,13 +60,18 @@ pub(crate) fn find_conversation(
     if text.contains("://") {
         return newest(Some(text))?.ok_or_else(|| not_found(text));
     }
-    match all.find(text, session.as_deref()) {
-        Ok(found) => Ok(found),
-        Err(missing) => match state.agent(text) {
-            // A conversation's own name comes first; an agent may have the same.
-            Ok(agent) => newest(Some(&agent.url))?.ok_or(missing),
-            Err(_) => Err(missing),
-        },
+    let missing = match all.find(text, session.as_deref()) {
+        Ok(found) => return Ok(found),
+        Err(missing) => missing,
+    };
+    // An id means one conversation in whatever session, a name one of this session.
+    if let Some(found) = all.find_by_id(text)? {
+        return Ok(found);
+    }
+    match state.agent(text) {
+        // A conversation's own name comes first; an agent may have the same.
+        Ok(agent) => newest(Some(&agent.url))?.ok_or(missing),
+        Err(_) => Err(missing),
     }
 }
 
@@ -102,6 +100,41 @@ impl LocalBackend<'_> {
         Ok(self.with_credentials(all.into_iter().skip(after).take(limit).collect()))
     }
 
+    /// Number of conversations of the session's context that other sessions had; 0 outside a session.
+    pub(crate) fn count_of_other_sessions(&self, agent: Option<&str>) -> Result<usize, Failure> {
+        let Some(current) = self.cx.state.session()? else { return Ok(0) };
+        let Some(all) = self.cx.state.conversations_to_look_at()? else { return Ok(0) };
+        let is_other = |one: &Conversation| {
+            one.context == current.session.context && one.session != current.session.id.as_str()
+        };
+        Ok(all.list(None, agent)?.iter().filter(|one| is_other(one)).count())
+    }
+
+    /// Messages that contain a text, in whatever case, of the last used conversations first.
+    pub(crate) fn search_conversations(
+        &self,
+        text: &str,
+        of_all_sessions: bool,
+        limit: usize,
+    ) -> Result<Vec<FoundMessage>, Failure> {
+        let session = session_filter(&self.cx.state, of_all_sessions)?;
+        let Some(all) = self.cx.state.conversations_to_look_at()? else { return Ok(Vec::new()) };
+        let wanted = text.to_lowercase();
+        let mut found = Vec::new();
+        for conversation in all.list(session.as_deref(), None)? {
+            for item in all.items(&conversation, 1, usize::MAX)? {
+                let said = texts(&item.body).join("\n");
+                if said.to_lowercase().contains(&wanted) {
+                    found.push(FoundMessage::new(&conversation, item, said));
+                }
+                if found.len() == limit {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     pub(crate) fn conversation(
         &self,
         given: Option<&str>,
@@ -128,8 +161,6 @@ impl LocalBackend<'_> {
     }
 
     fn with_credentials(&self, conversations: Vec<Conversation>) -> Vec<ConversationView> {
-        let is_looked_up = !self.cx.out.is_text() && !conversations.is_empty();
-        let sessions = is_looked_up.then(|| self.cx.state.sessions_to_look_at().ok().flatten()).flatten();
-        conversation_views(self.cx, conversations, |id| sessions.as_ref()?.get(id).ok()?.context)
+        conversation_views(self.cx, conversations)
     }
 }

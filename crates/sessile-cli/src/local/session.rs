@@ -1,6 +1,6 @@
 //! Sessions of this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,7 +19,7 @@ use crate::backend::{SessionFilter, SessionSpec};
 use crate::error::{CommandError, Failure};
 use crate::terminal_prompt;
 use crate::view::{
-    ChangeReport, ConversationSummary, SessionDetailView, SessionListing, SessionRenameView,
+    ChangeReport, ConversationSummary, LoggedCommand, SessionDetailView, SessionListing, SessionRenameView,
     SessionStartView, SessionStopView, SessionView,
 };
 
@@ -27,7 +27,7 @@ use crate::view::{
 const BATCH: usize = 500;
 
 impl LocalBackend<'_> {
-    /// Session of a command: the one that is given, else that of the call.
+    /// Session of a command: that of the argument, else that of the call.
     pub(crate) fn session(&self, given: Option<&str>, purpose: &str) -> Result<Session, Failure> {
         let state = &self.cx.state;
         match given {
@@ -119,6 +119,7 @@ impl LocalBackend<'_> {
             tools,
             drift,
             changed,
+            logs: session.room().logged_outputs().iter().map(LoggedCommand::from).collect(),
             state_values: sessions.entries(&session, EntryKind::State)?.len(),
         })
     }
@@ -170,16 +171,15 @@ impl LocalBackend<'_> {
 
     /// Adds to sessions their conversations, the last used first. The store and the vault are read once.
     fn add_conversations(&self, views: &mut [SessionView]) -> Result<(), Error> {
-        let contexts: BTreeMap<String, Option<String>> =
-            views.iter().map(|one| (one.id.clone(), one.context.clone())).collect();
+        let sessions: BTreeSet<String> = views.iter().map(|one| one.id.clone()).collect();
         // One query for all sessions is cheaper than one for each, unless there is only one.
-        let only = contexts.keys().next().filter(|_| contexts.len() == 1);
+        let only = sessions.first().filter(|_| sessions.len() == 1);
         let mut all: Vec<Conversation> = match self.cx.state.conversations_to_look_at()? {
-            Some(all) if !contexts.is_empty() => all.list(only.map(String::as_str), None)?,
+            Some(all) if !sessions.is_empty() => all.list(only.map(String::as_str), None)?,
             _ => Vec::new(),
         };
-        all.retain(|one| contexts.contains_key(&one.session));
-        let found = conversation_views(self.cx, all, |session| contexts.get(session).cloned().flatten());
+        all.retain(|one| sessions.contains(&one.session));
+        let found = conversation_views(self.cx, all);
         let mut by_session: BTreeMap<String, Vec<ConversationSummary>> = BTreeMap::new();
         for one in found {
             by_session.entry(one.session.clone()).or_default().push(one.into());

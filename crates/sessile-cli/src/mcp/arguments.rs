@@ -3,7 +3,7 @@
 //! A value never becomes a flag: the value of a flag is joined to it, and every word comes after
 //! `--`. Nothing is guessed: an argument that the tool does not have, or that is of another kind, is an error.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rmcp::model::JsonObject;
@@ -12,8 +12,9 @@ use sessile::names::nearest;
 use sessile::text::{plain_name, quoted, shortened};
 use sessile::{Code, State, StateArgs};
 
-use super::invocation::Invocation;
+use super::invocation::{Invocation, ResultPage};
 use super::tool::{Input, InputKind, InputTarget, Limit, Shape, Tool, USUAL};
+use crate::agent_session::is_id;
 
 /// Longest argument of a command, which is the kernel's limit.
 // MAX_ARG_STRLEN of Linux: 32 pages, with the final NUL.
@@ -21,6 +22,12 @@ const LONGEST: usize = 128 * 1024 - 1;
 
 /// Extra wait beyond the command's own timeout, in which it stops its children.
 const BEYOND: Duration = Duration::from_secs(10);
+
+/// Items on a page of a list, unless the call says how many.
+const PAGE: usize = 50;
+
+/// The most items on a page.
+const LARGEST_PAGE: i64 = 1000;
 
 /// The longest name of a client that is taken down.
 const LONGEST_CLIENT: usize = 60;
@@ -49,6 +56,8 @@ pub(super) struct BaseFlags {
     is_inside: bool,
     /// The variable that says in which context it is.
     context_variable: Option<String>,
+    /// Directory of the server.
+    directory: Option<PathBuf>,
 }
 
 impl BaseFlags {
@@ -78,11 +87,18 @@ impl BaseFlags {
             others,
             is_inside: state.enclosing_session().is_some(),
             context_variable: Some(variable).filter(|name| state.world().variable(name).is_some()),
+            directory: state.world().cwd().map(Path::to_owned),
         }
     }
 
-    /// The session that a tool names, if it matters whether it is there: one that is has a context of its own, and one that
-    /// is not gets the server's.
+    /// Flags of a call that reads and that names what it reads.
+    pub(super) fn reading_flags(&self) -> Vec<String> {
+        let output = ["--output=json", "--no-input"].into_iter().map(str::to_owned);
+        output.chain(self.others.iter().cloned()).collect()
+    }
+
+    /// Session in the arguments, if the call depends on whether it exists: an existing one has a context of its own,
+    /// and a new one gets the server's.
     pub(super) fn session_in_question<'a>(&self, given: &'a JsonObject) -> Option<&'a str> {
         let has_context = self.context.is_some() || self.context_variable.is_some();
         let session = given.get("session").and_then(Value::as_str)?;
@@ -93,9 +109,9 @@ impl BaseFlags {
 /// Caller of a tool, with facts about the named session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ToolCaller<'a> {
-    /// Name that the client gives itself.
+    /// Display name of the client.
     pub(super) client: Option<&'a str>,
-    /// Whether there is a session of the name that is given.
+    /// Whether the session in the arguments exists.
     pub(super) session_exists: bool,
 }
 
@@ -111,7 +127,7 @@ pub(super) fn invocation(
         let meant = nearest(unknown, known.iter().copied())
             .map_or_else(String::new, |name| format!("; did you mean {}?", quoted(name)));
         return Err(format!(
-            "{} has no argument {}{meant} It takes: {}",
+            "{} has no argument {}{meant} Arguments: {}",
             tool.name,
             quoted(shortened(unknown, 60)),
             if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
@@ -121,18 +137,22 @@ pub(super) fn invocation(
     let mut parts = Parts::default();
     for input in tool.input {
         // Clients send null for an omitted argument, but null is a value of its own in a state entry.
-        match given.get(input.name).filter(|value| !value.is_null() || input.kind == InputKind::Anything) {
-            Some(value) => parts.take(input, value)?,
+        let takes_null = input.required && input.kind == InputKind::Anything;
+        match given.get(input.name).filter(|value| !value.is_null() || takes_null) {
+            Some(value) => parts.take(input, value, base)?,
             None if input.required => {
-                return Err(format!("{} needs the argument {}", tool.name, quoted(input.name)).into());
+                return Err(format!("{} requires the argument {}", tool.name, quoted(input.name)).into());
             }
             None => {}
         }
     }
+    let page = tool.page_key.map(|key| ResultPage { key, limit: parts.page_limit.unwrap_or(PAGE) });
+    parts.flags.extend(page.map(|page| format!("--limit={}", page.limit + 1)));
     let said = |flag: &str| parts.flags.iter().any(|one| one.starts_with(flag));
     let (has_session, has_context) = (said("--session="), said("--context="));
     if tool.needs_session && !has_session && base.session.is_none() && !base.is_inside {
-        let message = format!("{} is for a session: give one, or start one with start_session", tool.name);
+        let message =
+            format!("{} requires a session; pass `session`, or start one with start_session", tool.name);
         return Err(ArgumentError { code: Code::SessionRequired, message });
     }
     // A session that is named and there has its own context.
@@ -161,13 +181,11 @@ pub(super) fn invocation(
     args.extend(parts.words);
     args.extend(words.iter().map(|one| (*one).to_owned()));
     if let Some(long) = args.iter().find(|one| one.len() > LONGEST) {
-        return Err(
-            format!("an argument is too long: {} bytes, and {LONGEST} is the most", long.len()).into()
-        );
+        return Err(format!("an argument is too long: {} bytes; the limit is {LONGEST}", long.len()).into());
     }
     // Starting the process would fail with an error that names the program instead.
     if let Some(directory) = parts.directory.as_ref().filter(|directory| !directory.is_dir()) {
-        let message = format!("there is no directory {}", quoted(directory.to_string_lossy()));
+        let message = format!("directory {} not found", quoted(directory.to_string_lossy()));
         return Err(ArgumentError { code: Code::FileNotFound, message });
     }
     Ok(Invocation {
@@ -177,7 +195,20 @@ pub(super) fn invocation(
         directory: parts.directory,
         limit,
         is_text: tool.shape == Shape::Captured,
+        page,
     })
+}
+
+/// A path that a client names, if it stays in the server's directory. A model that may send files to an agent could otherwise
+/// send any file of the user's.
+fn path_inside(directory: Option<&Path>, text: &str) -> Result<PathBuf, String> {
+    let refused = || format!("path {} is not in the server's directory", quoted(shortened(text, 200)));
+    let base = directory.and_then(|directory| directory.canonicalize().ok()).ok_or_else(refused)?;
+    let path = base.join(text);
+    // A path that does not exist yet belongs to its nearest existing directory.
+    let real = path.ancestors().find_map(|path| path.canonicalize().ok()).ok_or_else(refused)?;
+    let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
+    if is_plain && real.starts_with(&base) { Ok(path) } else { Err(refused()) }
 }
 
 /// Timeout of the call.
@@ -231,10 +262,11 @@ struct Parts {
     words: Vec<String>,
     stdin: Vec<u8>,
     directory: Option<PathBuf>,
+    page_limit: Option<usize>,
 }
 
 impl Parts {
-    fn take(&mut self, input: &Input, value: &Value) -> Result<(), String> {
+    fn take(&mut self, input: &Input, value: &Value, base: &BaseFlags) -> Result<(), String> {
         let wrong = |expected: &str| {
             Err(format!(
                 "the argument {} must be {expected}, not {}",
@@ -264,14 +296,54 @@ impl Parts {
         };
         // The kernel has no such words, and would cut them short.
         if input.to != InputTarget::Stdin && texts.iter().any(|text| text.contains('\0')) {
-            return wrong("text without a NUL in it");
+            return wrong("text without a NUL byte");
         }
         match input.to {
             InputTarget::Word => self.words.extend(texts),
             InputTarget::Flag(flag) => self.flags.extend(texts.iter().map(|text| format!("{flag}={text}"))),
+            InputTarget::Conversation => {
+                let flag = |text: &String| if is_id(text) { "--continue" } else { "--conversation" };
+                self.flags.extend(texts.iter().map(|text| format!("{}={text}", flag(text))));
+            }
+            InputTarget::PathFlag(flag) => {
+                for text in &texts {
+                    let path = path_inside(base.directory.as_deref(), text)?;
+                    self.flags.push(format!("{flag}={}", path.display()));
+                }
+            }
+            InputTarget::PageLimit => {
+                let limit = value.as_i64().filter(|limit| (1..=LARGEST_PAGE).contains(limit));
+                let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) else {
+                    return wrong(&format!("a number from 1 to {LARGEST_PAGE}"));
+                };
+                self.page_limit = Some(limit);
+            }
             InputTarget::Stdin => self.stdin = texts.concat().into_bytes(),
             InputTarget::Directory => self.directory = texts.first().map(PathBuf::from),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_outside_the_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("project");
+        std::fs::create_dir_all(base.join("sub")).unwrap();
+        std::fs::create_dir(dir.path().join("secret")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), base.join("out")).unwrap();
+        let is_inside = |text: &str| path_inside(Some(&base), text).is_ok();
+        for inside in ["file", "sub/file", "new/sub/file", "."] {
+            assert!(is_inside(inside), "{inside}");
+        }
+        assert!(is_inside(&base.canonicalize().unwrap().join("sub").display().to_string()));
+        for outside in ["../secret", "sub/../../secret", "out/secret", "out/new", "/etc/passwd", "/"] {
+            assert!(!is_inside(outside), "{outside}");
+        }
+        assert!(path_inside(None, "file").is_err());
     }
 }

@@ -23,8 +23,8 @@ impl Batches {
         (!answers.is_empty()).then_some(Value::Array(answers))
     }
 
-    /// Takes the answer of a request. What is to be written is handed back: the answer itself, if it belongs to no batch;
-    /// all answers of its batch, if it was the last; else nothing yet.
+    /// Takes the response of a request. Returns what to write: the response itself, if it belongs to no batch; all
+    /// responses of its batch, if it was the last; else nothing yet.
     pub(super) fn answer(&mut self, id: &RequestId, answer: Value) -> Option<Value> {
         match self.0.iter().position(|batch| batch.missing.contains(id)) {
             Some(at) => {

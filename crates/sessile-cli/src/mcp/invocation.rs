@@ -21,7 +21,7 @@ use crate::output::StderrLine;
 const TEXT: usize = 32 * 1024;
 
 /// Limit of a result of this program.
-const RESULT: usize = 16 << 20;
+pub(super) const RESULT: usize = 16 << 20;
 
 /// Grace period of a cancelled call.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -41,6 +41,16 @@ pub(super) struct Invocation {
     pub(super) limit: Duration,
     /// Whether it prints whatever a command prints, and not a result of ours.
     pub(super) is_text: bool,
+    /// Page of the list that it prints.
+    pub(super) page: Option<ResultPage>,
+}
+
+/// Page of a list. The call asks for one item more, which shows whether the list goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ResultPage {
+    /// Member of an item that continues the list after it.
+    pub(super) key: &'static str,
+    pub(super) limit: usize,
 }
 
 /// Output and status of a call.
@@ -50,8 +60,8 @@ pub(super) struct CallOutput {
     pub(super) status: Option<ExitStatus>,
     pub(super) out: CaptureBuffer,
     pub(super) err: CaptureBuffer,
-    /// Reason why a command did not run or did not end. A command could say anything on its own streams, so this is told on
-    /// none of them.
+    /// Reason why a command did not run or did not end. It is not on the command's streams, because a command can
+    /// print anything there.
     pub(super) report: Option<ReportBody>,
 }
 
@@ -72,8 +82,21 @@ enum CallEnd {
 }
 
 impl Invocation {
-    /// Makes the call, unless it is called off; then it has the time given to end. The last line that it prints is told to
-    /// `latest`, while it lasts.
+    /// Call that reads, with these words.
+    pub(super) fn reading(args: Vec<String>, limit: Duration) -> Self {
+        Invocation {
+            args,
+            without: None,
+            stdin: Vec::new(),
+            directory: None,
+            limit,
+            is_text: false,
+            page: None,
+        }
+    }
+
+    /// Makes the call. A cancelled call gets a grace period to end. `latest` receives the last printed line while the
+    /// call runs.
     pub(super) async fn make(
         &self,
         called_off: impl Future<Output = Duration>,
@@ -120,7 +143,7 @@ impl Invocation {
             let text = report.as_ref().and_then(|file| sessile::files::read(file.path()).ok()?)?;
             match StderrLine::parse(&text)? {
                 StderrLine::Error(report) => Some(report),
-                StderrLine::Warning(_) | StderrLine::Note(_) => None,
+                StderrLine::Warning(_) | StderrLine::NextCursor(_) | StderrLine::Note(_) => None,
             }
         };
         Ok(match how {

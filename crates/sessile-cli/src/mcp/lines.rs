@@ -13,9 +13,9 @@ pub(super) const LONGEST: u64 = 24 << 20;
 
 /// Input of the server.
 #[derive(Debug)]
-pub(super) enum Incoming {
+pub(super) enum InputEvent {
     Line(Vec<u8>),
-    /// A line that was too long, and is gone.
+    /// Line that was too long and is discarded.
     TooLong,
     /// End of input.
     End,
@@ -24,7 +24,7 @@ pub(super) enum Incoming {
 }
 
 /// Reads lines until the end of input.
-pub(super) fn read(lines: mpsc::Sender<Incoming>) -> std::io::Result<()> {
+pub(super) fn read(lines: mpsc::Sender<InputEvent>) -> std::io::Result<()> {
     let reader = std::thread::Builder::new().spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {
@@ -37,15 +37,15 @@ pub(super) fn read(lines: mpsc::Sender<Incoming>) -> std::io::Result<()> {
                 Ok(count) if !is_whole && u64::try_from(count).is_ok_and(|count| count >= LONGEST) => {
                     drop(line);
                     skip_line(&mut input);
-                    Incoming::TooLong
+                    InputEvent::TooLong
                 }
-                Ok(_) => Incoming::Line(line),
+                Ok(_) => InputEvent::Line(line),
             };
             if lines.blocking_send(incoming).is_err() {
                 return;
             }
         }
-        let _ = lines.blocking_send(Incoming::End);
+        let _ = lines.blocking_send(InputEvent::End);
     });
     reader.map(drop)
 }
@@ -75,8 +75,8 @@ pub(super) struct LineWriter {
 }
 
 impl LineWriter {
-    /// Starts the writer. If nobody reads, it stops the reader.
-    pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> std::io::Result<Self> {
+    /// Starts the writer. If the client stops reading, the writer stops the reader.
+    pub(super) fn start(nobody_reads: mpsc::Sender<InputEvent>) -> std::io::Result<Self> {
         let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
         let (is_over, over) = threads::channel();
         let waiting = Arc::<AtomicUsize>::default();
@@ -87,7 +87,7 @@ impl LineWriter {
                 let outcome = output.write_all(&line).and_then(|()| output.flush());
                 left.fetch_sub(line.len(), Ordering::Relaxed);
                 if outcome.is_err() {
-                    let _ = nobody_reads.blocking_send(Incoming::Stop);
+                    let _ = nobody_reads.blocking_send(InputEvent::Stop);
                     break;
                 }
                 let _ = written.send(());
@@ -102,7 +102,7 @@ impl LineWriter {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Has a line written after those before it; the future is there when it is.
+    /// Queues a line; the future completes when it is written.
     pub(super) fn write(
         &self,
         mut line: Vec<u8>,

@@ -14,8 +14,8 @@ use crate::output::StderrLine;
 /// Interval of progress notifications.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Tells how long the call has lasted, and the last line that it printed, until it is dropped. A client that did not ask is
-/// told nothing.
+/// Sends progress notifications with the elapsed time and the last printed line, until it is dropped. A client that
+/// requested no progress gets none.
 pub(super) async fn tell(
     context: &RequestContext<RoleServer>,
     mut latest: watch::Receiver<Option<String>>,
@@ -27,7 +27,7 @@ pub(super) async fn tell(
         tokio::time::sleep(EVERY).await;
         let mut progress = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
         let line = latest.borrow_and_update().as_deref().map(readable);
-        progress.message = Some(line.unwrap_or_else(|| "it goes on".to_owned()));
+        progress.message = Some(line.unwrap_or_else(|| "in progress".to_owned()));
         // A client that has gone is noticed by the call itself.
         if context.peer.notify_progress(progress).await.is_err() {
             return std::future::pending().await;

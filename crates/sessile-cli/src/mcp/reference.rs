@@ -1,12 +1,12 @@
-//! Tools for the reference: what clients list, and the call of the program behind each.
+//! Tools for the reference, with the command behind each.
 
 use serde_json::{Value, json};
 
-use super::tool::{Input, InputTarget, Limit, Tool, USUAL};
+use super::tool::{Input, InputTarget, Limit, Shape, Tool, USUAL};
 use super::tools::TOOLS;
 
-/// Every tool as clients are told of it, under `listed`; with the command it calls, what is always said to that, what
-/// becomes of each argument, and how long it may take.
+/// Every tool as clients see it, under `listed`, with its command, the command's fixed arguments, the place of each
+/// argument, and the time limit.
 pub fn described() -> Vec<Value> {
     TOOLS.iter().map(one).collect()
 }
@@ -26,14 +26,27 @@ fn one(tool: &Tool) -> Value {
         "always": tool.always,
         "arguments": tool.input.iter().map(argument).collect::<Vec<_>>(),
         "limit": limit,
+        "result": result(tool),
         "runs_commands": tool.runs_commands(),
     })
+}
+
+/// Members of the result.
+fn result(tool: &Tool) -> Vec<&'static str> {
+    match tool.shape {
+        Shape::List(items) => {
+            [Some("count"), Some(items), tool.page_key.map(|_| "next_cursor")].into_iter().flatten().collect()
+        }
+        Shape::Object | Shape::Captured => tool.output.iter().map(|field| field.name).collect(),
+    }
 }
 
 fn argument(input: &Input) -> Value {
     let becomes = match input.to {
         InputTarget::Word => "a word",
-        InputTarget::Flag(flag) => flag,
+        InputTarget::Flag(flag) | InputTarget::PathFlag(flag) => flag,
+        InputTarget::Conversation => "--continue or --conversation",
+        InputTarget::PageLimit => "--limit",
         InputTarget::Stdin => "standard input",
         InputTarget::Directory => "the working directory",
     };

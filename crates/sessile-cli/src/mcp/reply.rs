@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 use sessile::{Code, Report, ReportBody};
 
-use super::invocation::CallOutput;
+use super::invocation::{CallOutput, ResultPage};
 use super::tool::{Shape, Tool};
 use crate::output::StderrLine;
 use crate::view::AgentOutput;
@@ -24,7 +24,7 @@ pub(super) enum Reply {
 }
 
 /// The result of a tool whose call has ended.
-pub(super) fn reply(tool: &Tool, ended: &CallOutput) -> Reply {
+pub(super) fn reply(tool: &Tool, ended: &CallOutput, page: Option<ResultPage>) -> Reply {
     if tool.shape == Shape::Captured {
         return match &ended.report {
             Some(report) if report.code == Code::TimedOut.as_str() => Reply::Result(captured(ended, true)),
@@ -35,20 +35,41 @@ pub(super) fn reply(tool: &Tool, ended: &CallOutput) -> Reply {
     let messages = Messages::in_lines(&ended.err.text());
     // A cut result is not JSON any more.
     if ended.out.is_cut() {
-        let report = Report::new(Code::FileTooLarge, "the result is too large to be handed on");
+        let report = Report::new(Code::FileTooLarge, "the result is too large");
         return failed(report.to_body());
     }
     // A result that is bad news has a status of its own; it is a result all the same.
     let text = ended.out.text();
-    let result = sessile::json::from_str(&text).ok().map(|result| shaped(tool, result));
+    let next = messages.next_cursor;
+    let result = sessile::json::from_str(&text).ok().map(|result| shaped(tool, result, page, next));
+    let with_warnings = |result: Value, warnings: Vec<String>| {
+        let mut reply = CallToolResult::structured(result);
+        reply.content.extend(warnings.into_iter().map(ContentBlock::text));
+        Reply::Result(reply)
+    };
     match (result, messages.error) {
-        (Some(result), None) => {
-            let mut reply = CallToolResult::structured(result);
-            reply.content.extend(messages.warnings.into_iter().map(ContentBlock::text));
-            Reply::Result(reply)
+        (Some(result), None) => with_warnings(result, messages.warnings),
+        // The agent sends a reply once, and a client that got an error would send the message again.
+        (Some(mut result), Some(error)) if error.code == Code::NotSaved.as_str() && result.is_object() => {
+            let warning = match &error.hint {
+                Some(hint) => format!("{}; {hint}", error.message),
+                None => error.message.clone(),
+            };
+            result["warning"] = json!(warning);
+            with_warnings(result, messages.warnings)
         }
         (_, Some(error)) => failed(error),
         (None, None) => failed(died(ended)),
+    }
+}
+
+/// The JSON that a call printed, or its failure.
+pub(super) fn read_value(ended: &CallOutput) -> Result<Value, Box<ReportBody>> {
+    let result = sessile::json::from_str(&ended.out.text()).ok();
+    match (result, Messages::in_lines(&ended.err.text()).error) {
+        (Some(result), None) => Ok(result),
+        (_, Some(error)) => Err(Box::new(error)),
+        (None, None) => Err(Box::new(died(ended))),
     }
 }
 
@@ -57,7 +78,7 @@ pub(super) fn refused(code: Code, message: impl Into<String>) -> CallToolResult 
     error(Report::new(code, message).to_body())
 }
 
-/// The output of a command that ended, or whose time was up.
+/// Output of a command that ended or timed out.
 pub(super) fn captured(ended: &CallOutput, timed_out: bool) -> CallToolResult {
     let code = ended.status.and_then(|status| status.code()).filter(|_| !timed_out);
     CallToolResult::structured(json!({
@@ -74,7 +95,7 @@ fn failed(report: ReportBody) -> Reply {
     match report.details.context.clone().filter(|_| is_guarded) {
         Some(context) => {
             let hint = format!(
-                "only a person can open it: ask them to run `sessile context approve {context} --for 30m` on a terminal"
+                "only a person can approve it: ask them to run `sessile context approve {context} --for 30m` on a terminal"
             );
             // Nothing that a model could be tempted to run.
             let refusal = error(ReportBody { fix_command: None, hint: Some(hint), ..report });
@@ -84,33 +105,60 @@ fn failed(report: ReportBody) -> Reply {
     }
 }
 
-/// Clients hold structured content against the schema even if it is an error: so an error is text, and that is JSON.
+/// Error result. It is JSON in a text block, because clients validate structured content against the schema even for errors.
 fn error(report: ReportBody) -> CallToolResult {
     let line = json!(StderrLine::Error(report)).to_string();
     CallToolResult::error(vec![ContentBlock::text(line)])
 }
 
-/// A call that printed nothing, which is none of ours.
+/// Error of a call that ended without printing a result.
 fn died(ended: &CallOutput) -> ReportBody {
-    let how = ended.status.map_or_else(|| "its time was up".to_owned(), |status| status.to_string());
+    let how = ended.status.map_or_else(|| "timed out".to_owned(), |status| status.to_string());
     let err = sessile::text::shortened(&ended.err.text(), 1000);
     Report::new(Code::Io, format!("the call ended without a result ({how}) {err}")).to_body()
 }
 
 /// The result as the tool gives it.
-fn shaped(tool: &Tool, mut result: Value) -> Value {
+fn shaped(tool: &Tool, mut result: Value, page: Option<ResultPage>, next: Option<String>) -> Value {
     match (tool.shape, &mut result) {
         (Shape::List(name), Value::Array(items)) => {
+            let next = page.and_then(|page| cut(items, page)).or(next);
             items.iter_mut().for_each(make_leaner);
+            if let Some(hidden) = tool.hidden {
+                items.iter_mut().for_each(|item| hide(item, hidden));
+            }
             let mut listed = serde_json::Map::new();
             listed.insert("count".to_owned(), json!(items.len()));
             listed.insert(name.to_owned(), result);
+            listed.extend(next.map(|next| ("next_cursor".to_owned(), json!(next))));
             Value::Object(listed)
         }
         (_, one) => {
             make_leaner(one);
             result
         }
+    }
+}
+
+/// Cuts a list to its page and returns the cursor of the next one, if any.
+fn cut(items: &mut Vec<Value>, page: ResultPage) -> Option<String> {
+    if items.len() <= page.limit {
+        return None;
+    }
+    items.truncate(page.limit);
+    let key = items.last()?.get(page.key)?;
+    Some(key.as_str().map_or_else(|| key.to_string(), str::to_owned))
+}
+
+/// Removes a member, wherever it occurs.
+fn hide(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(members) => {
+            members.remove(name);
+            members.values_mut().for_each(|value| hide(value, name));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| hide(value, name)),
+        _ => {}
     }
 }
 
@@ -131,7 +179,7 @@ fn make_leaner(one: &mut Value) {
     }
 }
 
-/// Whether there are parts in it, anywhere, that are not text.
+/// Whether the value contains parts that are not text, at any depth.
 fn has_other_parts(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.iter().any(|(name, value)| match (name.as_str(), value) {
@@ -148,10 +196,8 @@ fn has_other_parts(value: &Value) -> bool {
 fn cut_long_texts(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > LONGEST => {
-            *text = format!(
-                "({} bytes, too long to be handed on: save them with `message send --save-artifacts`)",
-                text.len()
-            );
+            *text =
+                format!("({} bytes, too long; save them with `message send --save-artifacts`)", text.len());
         }
         Value::Object(members) => members.values_mut().for_each(cut_long_texts),
         Value::Array(values) => values.iter_mut().for_each(cut_long_texts),
@@ -164,6 +210,8 @@ fn cut_long_texts(value: &mut Value) {
 struct Messages {
     error: Option<ReportBody>,
     warnings: Vec<String>,
+    /// Cursor of the agent for the next page.
+    next_cursor: Option<String>,
 }
 
 impl Messages {
@@ -176,6 +224,7 @@ impl Messages {
                 Some(StderrLine::Warning(warning)) => {
                     messages.warnings.push(format!("warning: {}", warning.message));
                 }
+                Some(StderrLine::NextCursor(cursor)) => messages.next_cursor = Some(cursor),
                 Some(StderrLine::Note(_)) | None => {}
             }
         }

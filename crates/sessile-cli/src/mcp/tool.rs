@@ -1,4 +1,4 @@
-//! A tool: what it takes and gives, and which call of the program it is. All of it is data.
+//! Tool as data: arguments, result and command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,18 @@ use crate::effects::{self, CommandEffect};
 /// A tool.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    /// The command it calls. What that does is said in the table of effects.
+    /// Command of the tool; its effect is in the table of effects.
     pub(super) command: &'static str,
     pub(super) about: &'static str,
     pub(super) input: &'static [Input],
     /// Required members of its result.
     pub(super) output: &'static [Field],
     pub(super) shape: Shape,
-    /// Words of the command that are always said.
+    /// Member of an item that continues the list after it, if the list has pages.
+    pub(super) page_key: Option<&'static str>,
+    /// Member of its items that clients are not to know.
+    pub(super) hidden: Option<&'static str>,
+    /// Fixed arguments of the command.
     pub(super) always: &'static [&'static str],
     /// Whether it requires a session, because its command would change shared state outside one.
     pub(super) needs_session: bool,
@@ -77,8 +81,14 @@ pub(super) enum InputKind {
 pub(super) enum InputTarget {
     /// A word of the command.
     Word,
-    /// The value of a flag, or a flag that is there or not.
+    /// Value of a flag, or a switch.
     Flag(&'static str),
+    /// The value of a flag that names a file or directory, which must be in the server's directory.
+    PathFlag(&'static str),
+    /// Conversation to continue, by its id; by its name, one that is started if it does not exist.
+    Conversation,
+    /// Number of items on a page.
+    PageLimit,
     /// Standard input.
     Stdin,
     /// The directory it is called in.
@@ -87,17 +97,17 @@ pub(super) enum InputTarget {
 
 /// Member of a result.
 pub(super) struct Field {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// JSON Schema type; `None` if nullable.
     kind: Option<&'static str>,
 }
 
-/// A text that must be given.
+/// Required text.
 pub(super) const fn needs(name: &'static str, to: InputTarget, about: &'static str) -> Input {
     Input { name, kind: InputKind::Text, to, about, required: true }
 }
 
-/// A text that may be given.
+/// Optional text.
 pub(super) const fn takes(name: &'static str, to: InputTarget, about: &'static str) -> Input {
     Input { name, kind: InputKind::Text, to, about, required: false }
 }
@@ -159,15 +169,25 @@ impl Tool {
         self.shape == Shape::Captured
     }
 
+    /// Whether it can be read in this process: it changes nothing, and waits for no agent.
+    pub(super) fn reads_in_process(&self) -> bool {
+        self.only_reads() && !self.runs_commands() && matches!(self.limit, Limit::Usual)
+    }
+
     fn entry(&self) -> Option<&'static effects::CommandEntry> {
         effects::entry(self.command)
     }
 
     /// Entry in the list of tools.
     pub(super) fn listed(&self) -> Listed {
-        Listed::new(self.name, self.about, Arc::new(self.input_schema()))
-            .with_raw_output_schema(Arc::new(self.output_schema()))
-            .with_annotations(self.annotations())
+        let listed = Listed::new(self.name, self.about, Arc::new(self.input_schema()))
+            .with_annotations(self.annotations());
+        // A schema that says nothing but that the result is an object costs a model more than it tells a program.
+        if self.output.is_empty() {
+            listed
+        } else {
+            listed.with_raw_output_schema(Arc::new(self.output_schema()))
+        }
     }
 
     fn input_schema(&self) -> JsonObject {
@@ -179,25 +199,10 @@ impl Tool {
     }
 
     fn output_schema(&self) -> JsonObject {
-        let mut properties = Map::new();
-        let mut required = Vec::new();
-        if let Shape::List(name) = self.shape {
-            properties.insert("count".to_owned(), json!({ "type": "integer" }));
-            let mut list = json!({ "type": "array" });
-            if !self.output.is_empty() {
-                // Nothing is required of an item: one field would make strict clients refuse the list.
-                list["items"] = Value::Object(object(properties_of(self.output), &[]));
-            }
-            properties.insert(name.to_owned(), list);
-        } else {
-            properties = properties_of(self.output);
-            required = required_of(self.output);
-        }
-        object(properties, &required)
+        object(properties_of(self.output), &required_of(self.output))
     }
 
-    /// What a client may know before it calls: it is what the table of effects says of the command. What the protocol
-    /// takes for granted is left unsaid, except whether something is destroyed.
+    /// Annotations from the table of effects. Defaults of the protocol are omitted, except for the destructive hint.
     fn annotations(&self) -> ToolAnnotations {
         let mut annotations = ToolAnnotations::new();
         let Some(entry) = self.entry() else { return annotations };

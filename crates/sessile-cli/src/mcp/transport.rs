@@ -1,4 +1,4 @@
-//! Messages, a line each. What is not one is answered with an error, and ends nothing.
+//! Messages, one per line. An invalid line gets an error response, and the connection continues.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::batches::Batches;
-use super::lines::{self, Incoming, LineWriter};
+use super::lines::{self, InputEvent, LineWriter};
 
 /// Time that calls may take after the end of input, because a client that pipes requests in wants the answers.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -23,8 +23,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// Limit of lines read ahead.
 const AHEAD: usize = 2;
 
-/// How many requests are open at once, and how many bytes of them and of answers that nobody has taken: above that no more
-/// are read.
+/// Maximum number of open requests, and of bytes in them and in unread responses. Beyond that, reading pauses.
 const OPEN: usize = 1024;
 const BYTES: usize = 64 << 20;
 
@@ -33,7 +32,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 /// Standard input and output.
 pub(super) struct Stdio {
-    incoming: mpsc::Receiver<Incoming>,
+    incoming: mpsc::Receiver<InputEvent>,
     writer: LineWriter,
     /// Messages that were read and not delivered yet.
     read: VecDeque<ClientJsonRpcMessage>,
@@ -50,7 +49,7 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Begins to read and write, and tells `parting` when it is over; and how to stop it.
-    pub(super) fn start(parting: watch::Sender<bool>) -> std::io::Result<(Self, mpsc::Sender<Incoming>)> {
+    pub(super) fn start(parting: watch::Sender<bool>) -> std::io::Result<(Self, mpsc::Sender<InputEvent>)> {
         // Few, so that a client that sends without reading is stopped by its own pipe.
         let (sender, incoming) = mpsc::channel(AHEAD);
         lines::read(sender.clone())?;
@@ -68,7 +67,7 @@ impl Stdio {
         Ok((stdio, sender))
     }
 
-    /// Takes a line apart. What cannot be understood is answered.
+    /// Parses a line. An invalid one gets an error response.
     fn take(&mut self, line: &[u8]) {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -107,7 +106,7 @@ impl Stdio {
         // Kept for the error, which names its request if that much can be read.
         let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
         let message: ClientJsonRpcMessage = serde_json::from_value(message).map_err(|_| {
-            error(id.as_ref(), ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
+            error(id.as_ref(), ErrorCode::INVALID_REQUEST, "not a valid JSON-RPC 2.0 message")
         })?;
         // The server numbers its questions. An answer under the text of a number answers none of them, but the library
         // below would take it for one.
@@ -149,7 +148,7 @@ impl Stdio {
     }
 }
 
-/// Whether the client begins by this request. A first look is no beginning, nor is what is refused before there was one.
+/// Whether the request starts the client's use of the server. `ping`, discovery and refused requests do not.
 fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
@@ -238,13 +237,13 @@ impl Stdio {
                 },
             };
             match incoming {
-                Some(Incoming::Line(line)) => self.take(&line),
-                Some(Incoming::TooLong) => {
-                    let message = format!("a message is {} bytes at most", lines::LONGEST);
+                Some(InputEvent::Line(line)) => self.take(&line),
+                Some(InputEvent::TooLong) => {
+                    let message = format!("the message exceeds {} bytes", lines::LONGEST);
                     self.complain(ErrorCode::INVALID_REQUEST, &message);
                 }
-                Some(Incoming::End) => self.end = Some(Instant::now() + LAST_WORDS),
-                Some(Incoming::Stop) | None => return None,
+                Some(InputEvent::End) => self.end = Some(Instant::now() + LAST_WORDS),
+                Some(InputEvent::Stop) | None => return None,
             }
         }
     }

@@ -1,8 +1,9 @@
-//! A client of an authorization server, and the grants that need nobody.
+//! Client of an authorization server, and the grants without a person.
 
 use sessile::vault::Secret;
 
 use super::fields::JsonFields;
+use super::tokens::introspected_account;
 use super::{OAuthError, Tokens};
 use crate::http::{BufferedResponse, HttpClient, basic};
 
@@ -61,6 +62,17 @@ impl OAuthClient {
             200..300 => Ok(()),
             _ => judge(&answer).map(drop).map_err(|error| without_secrets(error, [token].into_iter())),
         }
+    }
+
+    /// Account of a token by introspection (RFC 7662); `None` if the server returns none.
+    pub(crate) fn introspect(
+        &self,
+        http: &HttpClient,
+        url: &str,
+        token: &Secret,
+    ) -> Result<Option<String>, OAuthError> {
+        let form: Form<'_> = vec![("token", token.expose()), ("token_type_hint", "access_token")];
+        self.ask(http, url, form, Some(token), |fields| Ok(introspected_account(fields)))
     }
 
     /// Sends a form as this client and reads the answer. An explanation that repeats a secret of the request is dropped.
@@ -132,7 +144,7 @@ fn without_secrets<'a>(error: OAuthError, secrets: impl Iterator<Item = &'a Secr
         // A server may repeat the token that it rejects.
         description = description.filter(|text| !text.contains(secret.expose()));
         if !is_code && error.contains(secret.expose()) {
-            error = "without a reason that can be shown".to_owned();
+            error = "(reason withheld)".to_owned();
         }
     }
     OAuthError::Refused { error, description }

@@ -54,15 +54,16 @@ impl OAuthClient {
         audience: Option<&str>,
         resource: Option<&str>,
     ) -> Result<DeviceCode, OAuthError> {
-        let url = self.device_url.as_deref().ok_or_else(|| {
-            OAuthError::Malformed("there is no address at which it gives device codes".to_owned())
-        })?;
+        let url = self
+            .device_url
+            .as_deref()
+            .ok_or_else(|| OAuthError::Malformed("no device authorization endpoint".to_owned()))?;
         let scope = scopes.join(" ");
         self.ask(http, url, wanted(&scope, audience, resource), None, DeviceCode::read)
     }
 
-    /// Polls for tokens until the person has decided or the code expires. `elapsed` tells how long ago the
-    /// code was given; failures of the network and of the server are waited out.
+    /// Polls for tokens until the person has decided or the code expires. `elapsed` is the age of the code. Network
+    /// and server failures are retried.
     pub(crate) fn poll_device(
         &self,
         http: &HttpClient,
@@ -125,7 +126,7 @@ impl DeviceCode {
         // An address that is opened in a browser: one of a file or of a script would be carried out there.
         let checked = |name: &str, uri: Option<String>| match uri {
             Some(uri) if HttpAddress::parse(&uri).is_err() => {
-                Err(OAuthError::Malformed(format!("{name} is not an address of https")))
+                Err(OAuthError::Malformed(format!("{name} is not an https URL")))
             }
             uri => Ok(uri),
         };

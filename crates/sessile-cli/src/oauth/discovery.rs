@@ -15,6 +15,8 @@ pub(crate) struct Endpoints {
     pub(crate) device_url: Option<String>,
     /// Revocation endpoint, if any.
     pub(crate) revocation_url: Option<String>,
+    /// Introspection endpoint, if any.
+    pub(crate) introspection_url: Option<String>,
 }
 
 /// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less
@@ -23,7 +25,7 @@ pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAu
     let address = HttpAddress::parse(issuer)?;
     // RFC 8414, 2: an issuer has no query and no fragment.
     if issuer.contains(['?', '#']) {
-        let why = format!("{address} is not asked: an issuer has no query and no fragment");
+        let why = format!("invalid issuer {address}: an issuer has no query and no fragment");
         return Err(HttpError::NotAllowed(why).into());
     }
     let mut told = None;
@@ -42,7 +44,7 @@ pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAu
         }
     }
     Err(told.unwrap_or_else(|| {
-        OAuthError::Malformed(format!("{address} says nothing about itself under /.well-known/"))
+        OAuthError::Malformed(format!("no metadata found at {address} under /.well-known/"))
     }))
 }
 
@@ -60,11 +62,13 @@ fn places(issuer: &str, address: &HttpAddress) -> [String; 2] {
 fn read(fields: &JsonFields<'_>, issuer: &str, address: &HttpAddress) -> Result<Endpoints, OAuthError> {
     // RFC 8414, 3.3: otherwise one server could claim the clients of another.
     if required("issuer", fields.text("issuer")?)? != issuer {
-        return Err(OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
+        return Err(OAuthError::Malformed(
+            "the issuer in the metadata differs from the requested one".to_owned(),
+        ));
     }
     let endpoint = |name: &str| match fields.text(name)? {
         Some(url) if address.is_https() && !HttpAddress::parse(&url)?.is_https() => {
-            Err(OAuthError::Malformed(format!("{name} is not an address of https")))
+            Err(OAuthError::Malformed(format!("{name} is not an https URL")))
         }
         Some(url) => HttpAddress::parse(&url).map(|_| Some(url)).map_err(OAuthError::from),
         None => Ok(None),
@@ -74,6 +78,7 @@ fn read(fields: &JsonFields<'_>, issuer: &str, address: &HttpAddress) -> Result<
         token_url: required("token_endpoint", endpoint("token_endpoint")?)?,
         device_url: endpoint("device_authorization_endpoint")?,
         revocation_url: endpoint("revocation_endpoint")?,
+        introspection_url: endpoint("introspection_endpoint")?,
     })
 }
 
@@ -114,16 +119,22 @@ mod tests {
         assert_eq!(judged(issuer, good).unwrap().token_url, "https://id.example/t");
         for (document, told) in [
             (r#"{"token_endpoint": "https://id.example/t"}"#, "issuer is missing"),
-            (&good.replace("id.example\",", "id.example/\","), "issuer is not the one that was asked"),
+            (
+                &good.replace("id.example\",", "id.example/\","),
+                "the issuer in the metadata differs from the requested one",
+            ),
             (r#"{"issuer": "https://id.example"}"#, "token_endpoint is missing"),
             (
                 &good.replace("https://id.example/t", "http://localhost/t"),
-                "token_endpoint is not an address of https",
+                "token_endpoint is not an https URL",
             ),
-            (&good.replace("https://id.example/t", "http://id.example/t"), "would see the credential"),
+            (
+                &good.replace("https://id.example/t", "http://id.example/t"),
+                "credentials are sent over https only",
+            ),
             (
                 &good.replace('}', r#", "device_authorization_endpoint": "file:///x"}"#),
-                "this is not an address of the form https://HOST/PATH",
+                "not a URL of the form https://HOST/PATH",
             ),
         ] {
             let found = judged(issuer, document).unwrap_err();

@@ -7,7 +7,7 @@ use sessile::text;
 
 use crate::http::HttpError;
 
-/// The most of a server's explanation that is shown.
+/// Maximum length of a server's explanation in a message.
 const EXPLANATION: usize = 300;
 
 /// Failure of a token request.
@@ -64,28 +64,29 @@ impl fmt::Display for OAuthError {
         match self {
             OAuthError::Http(error) => error.fmt(f),
             OAuthError::Refused { error, description: None } => {
-                write!(f, "the authorization server refuses: {}", shown(error))
+                write!(f, "the authorization server refused the request: {}", shown(error))
             }
             OAuthError::Refused { error, description: Some(description) } => {
-                write!(f, "the authorization server refuses: {} ({})", shown(error), shown(description))
-            }
-            OAuthError::Expired => f.write_str("the code was not used in time"),
-            OAuthError::Denied => f.write_str("access was denied"),
-            OAuthError::Malformed(what) => {
-                write!(f, "the answer of the authorization server cannot be used: {}", shown(what))
-            }
-            OAuthError::RateLimited { retry_after: None } => {
-                f.write_str("the authorization server was asked too often")
-            }
-            OAuthError::RateLimited { retry_after: Some(wait) } => {
                 write!(
                     f,
-                    "the authorization server was asked too often; it wants {} s of rest",
-                    wait.as_secs()
+                    "the authorization server refused the request: {} ({})",
+                    shown(error),
+                    shown(description)
                 )
             }
+            OAuthError::Expired => f.write_str("the device code expired"),
+            OAuthError::Denied => f.write_str("access denied"),
+            OAuthError::Malformed(what) => {
+                write!(f, "invalid response from the authorization server: {}", shown(what))
+            }
+            OAuthError::RateLimited { retry_after: None } => {
+                f.write_str("rate limit of the authorization server exceeded")
+            }
+            OAuthError::RateLimited { retry_after: Some(wait) } => {
+                write!(f, "rate limit of the authorization server exceeded; retry in {} s", wait.as_secs())
+            }
             OAuthError::Server { status } => {
-                write!(f, "the authorization server answers with status {status}")
+                write!(f, "the authorization server returned status {status}")
             }
         }
     }

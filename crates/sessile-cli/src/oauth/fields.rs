@@ -8,7 +8,7 @@ use sessile::vault::Secret;
 
 use super::OAuthError;
 
-/// A century. More is as good as for ever, and nobody who adds it to a time gets past the end of time.
+/// Maximum lifetime: a century, so that adding it to a time cannot overflow.
 const LONGEST: u64 = 100 * 366 * 24 * 60 * 60;
 
 /// An object whose values are still where they were read. A field that is `null` or empty is not there.
@@ -20,7 +20,7 @@ impl<'a> JsonFields<'a> {
         // The parser's own words would repeat what it read.
         sessile::json::from_str(body.expose())
             .map(JsonFields)
-            .map_err(|_| OAuthError::Malformed("it is not a JSON object".to_owned()))
+            .map_err(|_| OAuthError::Malformed("not a JSON object".to_owned()))
     }
 
     /// A text.
@@ -28,9 +28,14 @@ impl<'a> JsonFields<'a> {
         Ok(self.get::<String>(name, "a text")?.filter(|text| !text.is_empty()))
     }
 
-    /// A text that is not shown.
+    /// Secret text field.
     pub(super) fn secret(&self, name: &str) -> Result<Option<Secret>, OAuthError> {
         Ok(self.get::<Secret>(name, "a text")?.filter(|secret| !secret.is_empty()))
+    }
+
+    /// Whether a field is `true`.
+    pub(super) fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|raw| raw.get() == "true")
     }
 
     /// A number of seconds, which some servers write as a text.
@@ -78,7 +83,7 @@ mod tests {
     fn unexpected_field_is_named_without_its_value() {
         for body in [r#""hunter2""#, r#"["hunter2"]"#, "hunter2", "", r#"{"a": "hunter2""#] {
             let told = JsonFields::read(&Secret::new(body)).err().unwrap().to_string();
-            assert!(told.ends_with("it is not a JSON object"), "{told}");
+            assert!(told.ends_with("not a JSON object"), "{told}");
         }
         let body = Secret::new(r#"{"a": ["hunter2"], "b": "", "c": null, "d": "\u0041"}"#);
         let fields = JsonFields::read(&body).unwrap();

@@ -98,7 +98,10 @@ fn wrong_secret_or_scope_is_refused() {
     let wrong = OAuthClient { client_secret: Some(Secret::new("hunter2")), ..robot(&server) };
     assert_eq!(refused(wrong.client_credentials(&http(), &[], None, None)), "invalid_client");
     let told = robot(&server).client_credentials(&http(), &scopes("api:admin"), None, None).unwrap_err();
-    assert!(told.to_string().starts_with("the authorization server refuses: invalid_scope ("), "{told}");
+    assert!(
+        told.to_string().starts_with("the authorization server refused the request: invalid_scope ("),
+        "{told}"
+    );
     assert_eq!(refused(terminal(&server).client_credentials(&http(), &[], None, None)), "invalid_request");
     assert_eq!(server.counts().refused_client_credentials, 3);
 }
@@ -202,9 +205,12 @@ fn metadata_naming_another_issuer_is_refused() {
     assert_eq!(found.device_url, Some(server.url("/device/auth")));
     // The same server under another name is another issuer.
     let told = discover(&http(), &server.issuer().replace("127.0.0.1", "localhost")).unwrap_err();
-    assert_eq!(told, OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
+    assert_eq!(
+        told,
+        OAuthError::Malformed("the issuer in the metadata differs from the requested one".to_owned())
+    );
     let told = discover(&http(), &server.url("/elsewhere")).unwrap_err().to_string();
-    assert!(told.ends_with("/elsewhere says nothing about itself under /.well-known/"), "{told}");
+    assert!(told.ends_with("/elsewhere under /.well-known/"), "{told}");
     for odd in [format!("{}?a=b", server.issuer()), "http://id.example".to_owned()] {
         assert!(matches!(discover(&http(), &odd), Err(OAuthError::Http(_))), "{odd}");
     }
@@ -255,13 +261,13 @@ fn server_message_is_redacted_and_sanitized() {
     assert_eq!(
         told,
         [
-            "the authorization server refuses: invalid_grant",
-            "the authorization server refuses: \\u{1b}[31mred (a\\nb)",
-            "the authorization server refuses: without a reason that can be shown",
-            "the authorization server answers with status 401",
-            "the answer of the authorization server cannot be used: it is not a JSON object",
-            "the authorization server answers with status 302",
-            "the authorization server was asked too often; it wants 7 s of rest",
+            "the authorization server refused the request: invalid_grant",
+            "the authorization server refused the request: \\u{1b}[31mred (a\\nb)",
+            "the authorization server refused the request: (reason withheld)",
+            "the authorization server returned status 401",
+            "invalid response from the authorization server: not a JSON object",
+            "the authorization server returned status 302",
+            "rate limit of the authorization server exceeded; retry in 7 s",
         ]
     );
     served.join().unwrap();
@@ -279,8 +285,8 @@ fn verification_uri_must_be_https() {
     let code = start().unwrap();
     assert_eq!((code.expires_in.as_secs(), code.interval.as_secs()), (60, 1));
     assert_eq!(code.to_string(), "open https://id.example/d and enter the code \\u{1b}[2J");
-    assert!(start().unwrap_err().ends_with(": verification_uri is not an address of https"));
-    assert!(start().unwrap_err().ends_with(": verification_uri_complete is not an address of https"));
+    assert!(start().unwrap_err().ends_with(": verification_uri is not an https URL"));
+    assert!(start().unwrap_err().ends_with(": verification_uri_complete is not an https URL"));
     assert!(start().unwrap_err().ends_with(": expires_in is missing"));
     served.join().unwrap();
 }

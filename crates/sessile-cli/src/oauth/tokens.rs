@@ -49,8 +49,15 @@ impl Tokens {
     }
 }
 
-/// Account that an id token names. It is not verified, for it came from the token endpoint itself; one that cannot be read
-/// names nobody.
+/// Account in the answer of an introspection endpoint; none for a token that is not active.
+pub(super) fn introspected_account(fields: &JsonFields<'_>) -> Option<String> {
+    const CLAIMS: [&str; 4] = ["email", "preferred_username", "username", "sub"];
+    let is_active = fields.is_true("active");
+    CLAIMS.iter().find_map(|name| fields.text(name).ok().flatten()).filter(|_| is_active)
+}
+
+/// Account in an id token. The token is not verified, because it comes from the token endpoint itself. An unreadable
+/// one has no account.
 fn account(id_token: &Secret) -> Option<String> {
     let claims = id_token.expose().split('.').nth(1)?;
     // JSON Web Tokens have no padding, but some servers add it.
@@ -108,6 +115,18 @@ mod tests {
         ] {
             let told = read(body).unwrap_err();
             assert!(told.ends_with(field) && !told.contains("hunter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_an_active_token_has_an_account() {
+        let account = |body: &str| introspected_account(&JsonFields::read(&Secret::new(body)).unwrap());
+        assert_eq!(account(r#"{"active": true, "sub": "1", "username": "ada"}"#).as_deref(), Some("ada"));
+        assert_eq!(account(r#"{"active": true, "sub": "1"}"#).as_deref(), Some("1"));
+        for none in
+            [r#"{"active": false, "sub": "1"}"#, r#"{"sub": "1"}"#, r#"{"active": "true", "sub": "1"}"#]
+        {
+            assert_eq!(account(none), None, "{none}");
         }
     }
 

@@ -1,10 +1,14 @@
 //! The output contract: text for people and pipes, one JSON document with `--output json`, nothing else on
 //! standard output; warnings, notes and errors on standard error.
 
+mod buffers;
+mod progress;
 mod stderr_line;
 mod table;
+mod wrap;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -12,13 +16,19 @@ use serde_json::Value;
 use sessile::Warning;
 use sessile::args::{Color, OutputFormat};
 use sessile::error::ReportBody;
-use sessile::text::{json_safe, shown_lines};
+use sessile::text::{json_safe, shown, shown_lines};
 use sessile::{App, World};
 
 use crate::error::Failure;
 
+pub(crate) use buffers::OutputBuffers;
+pub(crate) use progress::SlowStep;
 pub(crate) use stderr_line::StderrLine;
 pub use table::Table;
+pub(crate) use wrap::{labelled, wrapped};
+
+/// Columns of a terminal that tables and texts take at most.
+const LINE_WIDTH: usize = 80;
 
 /// Meaning of a piece of text; this module alone decides its style.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +67,8 @@ pub struct Output {
     verbose: bool,
     /// Whether a person watches standard error.
     watched: bool,
+    /// Buffers of a caller in this process, instead of the standard streams.
+    buffers: Option<Arc<OutputBuffers>>,
 }
 
 impl Output {
@@ -80,7 +92,18 @@ impl Output {
             verbose,
             // The progress line is cleared by an escape code, which a dumb terminal would print.
             watched: streams.stderr && !world.is_ci() && !plain,
+            buffers: None,
         }
+    }
+
+    /// Output into buffers, if any are passed.
+    pub(crate) fn into_buffers(self, buffers: Option<Arc<OutputBuffers>>) -> Self {
+        Output { buffers, ..self }
+    }
+
+    /// Buffers that the output is printed into.
+    pub(crate) fn buffers(&self) -> Option<&Arc<OutputBuffers>> {
+        self.buffers.as_ref()
     }
 
     /// Whether results are text.
@@ -91,6 +114,16 @@ impl Output {
     /// Whether only the result is wanted.
     pub fn is_quiet(&self) -> bool {
         self.quiet
+    }
+
+    /// Whether details are wanted.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Whether the format has room for one event after the other.
+    pub fn prints_events(&self) -> bool {
+        self.format != OutputFormat::Json
     }
 
     /// Text in a tone, for standard output.
@@ -120,17 +153,54 @@ impl Output {
 
     /// Prints text that the caller has sanitized for terminals.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
+        Ok(self.write_out(text)?)
+    }
+
+    /// Prints bytes, where standard output is not a terminal.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        Ok(out.write_all(bytes).and_then(|()| out.flush())?)
+    }
+
+    fn write_out(&self, text: &str) -> io::Result<()> {
+        if let Some(buffers) = &self.buffers {
+            buffers.write_out(text);
+            return Ok(());
+        }
+        progress::clear();
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         // A full disk or a closed pipe is noticed here, and not lost when the process exits.
-        out.flush()?;
-        Ok(())
+        out.flush()
     }
 
     /// Says something beside the result.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             self.say_note(text);
+        }
+    }
+
+    /// Says where a list goes on: to people the hint, to programs the cursor.
+    pub fn next_cursor(&self, cursor: &str, hint: &str) {
+        match self.format {
+            _ if self.quiet => {}
+            OutputFormat::Text => self.say_note(hint),
+            _ => self.say(&json_line(&to_value(&StderrLine::NextCursor(cursor.to_owned())))),
+        }
+    }
+
+    /// Prints one faint line beside a result, if it has words.
+    pub fn aside(&self, text: &str) {
+        if self.quiet || text.is_empty() {
+            return;
+        }
+        match self.format {
+            OutputFormat::Text => {
+                let line = toned(&shown_lines(text), Tone::Faint, self.color_err);
+                self.say(&format!("{line}\n"));
+            }
+            _ => self.say_note(text),
         }
     }
 
@@ -146,25 +216,37 @@ impl Output {
 
     /// Shows a progress line while a person watches; the result replaces it.
     pub fn progress(&self, text: &str) {
-        if self.watched && !self.quiet && self.is_text() {
-            // The next line takes its place.
-            let text = toned(&format!("{} ...", shown_lines(text)), Tone::Faint, self.color_err);
-            self.say(&format!("{text}\r"));
+        if self.shows_progress() {
+            progress::show(&format!("{} ...", shown(text)), self.color_err);
         }
     }
 
     /// Clears the progress line.
     pub fn progress_over(&self) {
-        if self.watched && !self.quiet && self.is_text() {
-            self.say("\x1b[K");
+        if self.shows_progress() {
+            progress::clear();
         }
+    }
+
+    /// Begins a step that can take long. While a person watches, a line with the elapsed time appears after a second, until
+    /// the step is dropped.
+    pub(crate) fn slow_step<T: AsRef<str>>(&self, text: impl FnOnce() -> T) -> SlowStep {
+        if self.shows_progress() {
+            SlowStep::start(text().as_ref(), self.color_err)
+        } else {
+            SlowStep::silent()
+        }
+    }
+
+    /// Whether a person sees the progress of a step.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.watched && !self.quiet && self.is_text() && self.buffers.is_none()
     }
 
     /// Ends a line of text that events left open.
     pub fn end_line(&self) {
         if self.is_text() {
-            let mut out = io::stdout().lock();
-            let _ = out.write_all(b"\n").and_then(|()| out.flush());
+            let _ = self.write_out("\n");
         }
     }
 
@@ -178,9 +260,19 @@ impl Output {
             }
             _ => return,
         };
-        let mut out = io::stdout().lock();
-        // A reader that has gone must not end the stream: what comes is still stored.
-        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+        // A closed standard output must not end the stream: later events are still stored.
+        let _ = self.write_out(&line);
+    }
+
+    /// Prints a line of the wire log (`--debug`).
+    pub(crate) fn wire_line(&self, line: &str) {
+        self.say(&format!("{line}\n"));
+    }
+
+    /// Prints JSON of an agent as the protocol has it: in lines of its own, or on one.
+    pub(crate) fn protocol_json(&self, json: &Value, is_line: bool) -> Result<(), Failure> {
+        let is_line = is_line || self.format == OutputFormat::Jsonl;
+        self.print(&if is_line { json_line(json) } else { json_text(json) })
     }
 
     /// Says something that only `--verbose` wants to know.
@@ -230,6 +322,10 @@ impl Output {
     }
 
     fn say(&self, text: &str) {
+        if let Some(buffers) = &self.buffers {
+            return buffers.write_err(text);
+        }
+        progress::clear();
         // If standard error is gone, there is nobody to tell.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

@@ -11,6 +11,8 @@ pub(crate) enum StderrLine {
     Error(ReportBody),
     /// Condition that does not fail the call.
     Warning(Warning),
+    /// Cursor of the next page of an agent's list.
+    NextCursor(String),
     /// Note beside the result.
     Note(String),
 }

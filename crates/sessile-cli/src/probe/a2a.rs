@@ -41,7 +41,7 @@ impl A2aService {
         AgentClient::from_card(&self.http, &self.url, &self.auth, options, self.card.clone()).map_err(failed)
     }
 
-    /// Waits until a task rests: some agents answer at once, whatever they were asked.
+    /// Waits until a task is final or needs input, because some agents return before that.
     fn rested(
         &self,
         agent: &AgentClient<'_>,
@@ -127,8 +127,8 @@ fn failed(error: A2aError) -> ProbeFailure {
         // What the agent says differs from one time to the next: only the kind of it is counted.
         A2aError::Rpc(error) => ProbeFailure::unusable(
             &match error.code {
-                Some(code) => format!("the agent refused, code {code}"),
-                None => "the agent refused".to_owned(),
+                Some(code) => format!("the agent refused the request (code {code})"),
+                None => "the agent refused the request".to_owned(),
             },
             &error.message,
         ),

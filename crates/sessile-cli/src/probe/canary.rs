@@ -27,7 +27,7 @@ pub(crate) struct CodeWordMatch {
     pub(crate) code: CodeWordId,
     /// Offset.
     pub(crate) at: usize,
-    /// Whether it stands in the words of the message that told it.
+    /// Whether the code word is part of its message's text.
     pub(crate) is_told: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Canaries {
 }
 
 impl Canaries {
-    /// One for each turn of each user. They can be had again by their seed; without one nobody can guess them.
+    /// Code words, one for each turn of each user. A seed reproduces them; without one they cannot be guessed.
     pub(crate) fn new(users: u32, turns: u32, seed: Option<u64>) -> Result<Self, Error> {
         let mut source = Source { seed, bytes: Vec::new() };
         let run = source.word()?.into_iter().take(6).map(char::from).collect();
@@ -131,7 +131,7 @@ struct Source {
 }
 
 impl Source {
-    /// Letters that can be spoken: language models copy those without slips.
+    /// Pronounceable letters, because language models copy those without errors.
     fn word(&mut self) -> Result<[u8; LENGTH], Error> {
         let mut word = [0; LENGTH];
         for (at, letter) in word.iter_mut().enumerate() {

@@ -43,7 +43,7 @@ pub(crate) fn take_received() -> CapturedResponse {
 struct Capture;
 
 impl ResponseObserver for Capture {
-    fn head(&self, headers: &HeaderMap) {
+    fn head(&self, _status: u16, headers: &HeaderMap) {
         BUFFERS.with_borrow_mut(|buffers| {
             for (name, value) in headers {
                 buffers.headers.push_str(name.as_str());

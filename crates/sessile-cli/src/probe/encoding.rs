@@ -182,7 +182,7 @@ fn digits(text: &str, digit: fn(u8) -> Option<u8>, shortest: usize, bits: u32) -
     (0..starts).map(|start| runs.iter().map(|run| packed(&run[start..], bits)).collect()).collect()
 }
 
-/// Bytes that digits of so many bits stand for, and a line break.
+/// Decodes digits of a number of bits each to bytes, and appends a line break.
 fn packed(run: &[u8], bits: u32) -> String {
     let (mut bytes, mut buffer, mut filled) = (Vec::with_capacity(run.len()), 0_u32, 0);
     for value in run {

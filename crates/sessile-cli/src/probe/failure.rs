@@ -18,7 +18,7 @@ impl ProbeReport {
         let what = self.about.url.clone();
         let failure = match kind {
             FailureKind::TimedOut => {
-                Failure::Request(RequestError::TimedOut { what: format!("every reply of {what}") })
+                Failure::Request(RequestError::TimedOut { what: format!("replies of {what}") })
             }
             FailureKind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
                 return Some(self.not_let_in(*status));
@@ -26,7 +26,9 @@ impl ProbeReport {
             FailureKind::Status(status @ (401 | 403)) => Failure::Agent(AgentError::Unauthorized {
                 agent: what,
                 status: *status,
-                wanted: String::new(),
+                challenge: None,
+                had_credential: true,
+                schemes: Vec::new(),
             }),
             FailureKind::Status(429) => Failure::Request(RequestError::RateLimited { what, wait: None }),
             FailureKind::Unusable(reason) => {
@@ -40,7 +42,7 @@ impl ProbeReport {
         Some(failure)
     }
 
-    /// A status is an answer: the service was reached, and did not do what it was asked.
+    /// Failure of a response with an error status: the service was reached and refused.
     fn refused(&self, status: u16) -> Failure {
         let reasons = self.reasons();
         let url = shown(&self.about.url);
@@ -51,7 +53,7 @@ impl ProbeReport {
         };
         let mut message = match reasons[..] {
             [(_, count), _, ..] => format!(
-                "no request to {url} had a reply: {count} of {} were {did} with status {status}",
+                "no request to {url} succeeded: {count} of {} were {did} with status {status}",
                 self.ledger.failures()
             ),
             _ => format!("every request to {url} was {did} with status {status}"),
@@ -67,16 +69,16 @@ impl ProbeReport {
         let url = shown(&self.about.url);
         let message = match status {
             403 => {
-                format!("the service at {url} does not let this token in (status 403){}", self.told(status))
+                format!("the service at {url} rejected the token (status 403){}", self.told(status))
             }
             _ => {
-                format!("the service at {url} lets nobody in without a token that it knows (status {status})")
+                format!("the service at {url} requires a valid token (status {status})")
             }
         };
         let mut report = ErrorReport::new(Code::CredentialRejected, message);
         let login = format!("sessile auth login --server {}", shell_quoted(&self.about.url));
         report.hint = Some(format!(
-            "give each user's token, one in each line of a file: --tokens FILE; or log in, then all of them are you: {login}"
+            "pass a file with one token per user: --tokens FILE; or log in to use one account for all users: {login}"
         ));
         report.fix_command = Some(login).filter(|_| status == 401);
         Failure::Remote(Box::new(report))
@@ -94,19 +96,16 @@ fn hint(about: &ProbeSubject, status: u16) -> Option<String> {
     let url = about.url.trim_end_matches('/');
     Some(match (about.protocol, status) {
         (_, 500..) => return None,
-        (_, 300..400) => "a redirect is not followed: give the address that it leads to".to_owned(),
+        (_, 300..400) => "redirects are not followed; pass the final URL".to_owned(),
         ("sessile", _) => match url.strip_suffix("/v1") {
             Some(base) => format!("leave /v1 out: {}", shell_quoted(base)),
-            None => "is this the address of a `sessile serve`?".to_owned(),
+            None => "check that the URL belongs to a session service".to_owned(),
         },
         ("openai", _) => {
-            format!(
-                "it was asked at {}/chat/completions: is that where it is, and is --model one it has?",
-                shown(url)
-            )
+            format!("check the endpoint {}/chat/completions and the model of --model", shown(url))
         }
-        ("http", 404 | 405) => "are the URL and --request right, or those of the template?".to_owned(),
-        ("http", _) => "are --body and --header as it wants them, or those of the template?".to_owned(),
+        ("http", 404 | 405) => "check the URL and --request, or the template".to_owned(),
+        ("http", _) => "check --body and --header, or the template".to_owned(),
         _ => return None,
     })
 }

@@ -43,8 +43,9 @@ impl Service for HttpService {
             None => whole.clone(),
             Some(pointer) => {
                 let found = json(&whole)?.pointer(pointer).map(text_of);
-                found
-                    .ok_or_else(|| ProbeFailure::unusable(&format!("the answer has no {pointer}"), &whole))?
+                found.ok_or_else(|| {
+                    ProbeFailure::unusable(&format!("the response has no {pointer}"), &whole)
+                })?
             }
         };
         Ok(ProbeReply { text, whole })
@@ -89,7 +90,7 @@ fn is_user(role: &str) -> bool {
 }
 
 fn json(whole: &str) -> Result<Value, ProbeFailure> {
-    sessile::json::from_str(whole).map_err(|_| ProbeFailure::unusable("the answer is not JSON", whole))
+    sessile::json::from_str(whole).map_err(|_| ProbeFailure::unusable("the response is not JSON", whole))
 }
 
 fn text_of(value: &Value) -> String {

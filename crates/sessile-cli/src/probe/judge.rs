@@ -19,7 +19,7 @@ pub(crate) struct ProbeFinding {
     pub(crate) turn: Option<u32>,
     #[serde(rename = "where")]
     pub(crate) place: LeakPlace,
-    /// Of a lost one, whether it was there again later.
+    /// Whether a lost word reappeared later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) back: Option<bool>,
 }
@@ -130,7 +130,7 @@ impl Judgement {
     }
 }
 
-/// Whether the service does what it is asked: most replies repeat something from an earlier turn.
+/// Whether the service repeats words: most replies contain one from an earlier turn.
 fn repeats(replies: &[ReplyRecord]) -> Assessment {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for reply in replies {
@@ -143,7 +143,7 @@ fn repeats(replies: &[ReplyRecord]) -> Assessment {
         .collect();
     let repeating = later.iter().filter(|reply| reply.own.iter().any(|seen| seen.turn < reply.turn)).count();
     match (repeating, later.len()) {
-        (_, 0) => Err("nobody was answered twice".to_owned()),
+        (_, 0) => Err("no user got two replies".to_owned()),
         (0, _) => Err("no reply repeats an earlier code word".to_owned()),
         (few, all) if few * 2 < all => {
             Err(format!("only {few} of {all} replies repeat an earlier code word"))
@@ -156,12 +156,13 @@ fn repeats(replies: &[ReplyRecord]) -> Assessment {
 fn tells(replies: &[ReplyRecord], histories: &[History]) -> Assessment {
     let echoes = || replies.iter().flat_map(|reply| &reply.own).any(|seen| seen.is_told);
     match () {
-        () if histories.is_empty() => Err("no history was read".to_owned()),
+        () if histories.is_empty() => Err("no history could be read".to_owned()),
         () if histories.iter().all(|history| history.told.is_empty()) => {
-            Err("no stored history holds a message as it was sent".to_owned())
+            Err("no stored history contains a sent message unchanged".to_owned())
         }
         () if histories.iter().any(|history| !history.is_users_only) && echoes() => {
-            Err("replies repeat whole messages, and nothing tells them apart in the history".to_owned())
+            Err("replies repeat whole messages and cannot be distinguished from messages in the history"
+                .to_owned())
         }
         () => Ok(()),
     }
@@ -194,7 +195,7 @@ impl ListFindings {
     }
 }
 
-/// A list that is said several times over is one list.
+/// Removes repetitions of a whole list.
 fn once(list: Vec<u32>) -> Vec<u32> {
     let end = (1..list.len()).find(|at| list[*at] <= list[*at - 1]).unwrap_or(list.len());
     let is_repeated =

@@ -62,7 +62,7 @@ pub(crate) struct ReplyRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnCodeWord {
     pub(crate) turn: u32,
-    /// Whether it stands in the words of the message that told it.
+    /// Whether the code word is part of its message's text.
     pub(crate) is_told: bool,
 }
 

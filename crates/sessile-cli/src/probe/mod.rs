@@ -2,20 +2,20 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `canary` | the code words, the messages that tell them, and finding them again |
-//! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `sessile`, `http` |
+//! | `canary` | code words, the messages that contain them, and the search for them |
+//! | `service` | interface of a protocol, with one file for each: `a2a`, `openai`, `sessile`, `http` |
 //! | `request`, `template` | for `http`: requests, from flags or a file; texts with placeholders |
-//! | `ramp` | how many users each round has |
-//! | `run` | the users, their turns, and the threads that take them |
-//! | `transport`, `capture`, `encoding` | requests; everything that was received; the encodings that it is searched in |
+//! | `ramp` | number of users of each round |
+//! | `run` | users, their turns and threads |
+//! | `transport`, `capture`, `encoding` | requests; all received bytes; their encodings |
 //! | `ledger` | observations so far |
-//! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
-//! | `detection` | how surely a leak would have been found |
+//! | `judge` | verdicts: order, lost and doubled turns, or not judged |
+//! | `detection` | probability of finding a leak |
 //! | `report`, `text_report` | the report, for programs and for people |
-//! | `failure` | the failure, where nothing was answered |
+//! | `failure` | failure of a probe without a response |
 //!
-//! A probe sends requests only to this machine, or to a host that the call names as one that may be probed. It stores
-//! nothing, and reports what it cannot know as not judged.
+//! A probe sends requests only to this machine, or to a host that the call allows. It stores nothing, and reports
+//! unknown properties as not judged.
 //!
 //! A further protocol is a file that implements [`Service`], and a word in the command's `Protocol`.
 

@@ -22,9 +22,9 @@ impl Service for OpenAiService {
         let path = (&Method::POST, "/chat/completions");
         let whole = self.wire.ask((user, message), path, Some(&body.to_string()))?;
         let answer: Value = sessile::json::from_str(&whole)
-            .map_err(|_| ProbeFailure::unusable("the answer is not JSON", &whole))?;
+            .map_err(|_| ProbeFailure::unusable("the response is not JSON", &whole))?;
         let said = answer.pointer("/choices/0/message/content").map(content);
-        let text = said.ok_or_else(|| ProbeFailure::unusable("the answer has no choices", &whole))?;
+        let text = said.ok_or_else(|| ProbeFailure::unusable("the response has no choices", &whole))?;
         if !self.is_stateful {
             // Only after an answer, so that the roles in the history alternate.
             user.messages.push(new);

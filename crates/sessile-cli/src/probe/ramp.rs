@@ -1,6 +1,6 @@
 //! Rounds of a probe: each with more users at once than the one before, until the budget is used.
 
-/// Fewest users of a round: a single user has nobody to be mixed up with.
+/// Minimum number of users in a round, because a leak needs two.
 pub(crate) const FEWEST: u32 = 2;
 
 /// Budget of a probe and the range of its users.

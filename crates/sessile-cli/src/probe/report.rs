@@ -38,7 +38,7 @@ pub(crate) struct ProbeReport {
     pub(super) stop: Option<StopReason>,
     pub(super) elapsed: Duration,
     names: String,
-    /// Sessions at the service, where there are some to end.
+    /// Sessions at the service that had to be ended.
     sessions: Option<SessionCleanup>,
 }
 
@@ -143,7 +143,7 @@ impl ProbeReport {
         let (ledger, mut notes) = (&self.ledger, Vec::new());
         if !ledger.replies.is_empty() && ledger.replies.iter().all(|reply| reply.own.is_empty()) {
             notes.push(
-                "no reply holds a code word, so a leak could hardly have shown: is it the right part of the answer?"
+                "no reply contains a code word, so leaks cannot be detected; check which part of the response is read"
                     .to_owned(),
             );
         }
@@ -160,15 +160,13 @@ impl ProbeReport {
             notes.push(format!("{unread} stored histories could not be read: {reason}"));
         }
         if let Some(SessionCleanup { started, ended, is_kept, why_not }) = &self.sessions {
-            let why = || {
-                why_not.as_ref().map_or_else(|| "there was no time for it".to_owned(), FailureKind::to_string)
-            };
+            let why = || why_not.as_ref().map_or_else(|| "no time left".to_owned(), FailureKind::to_string);
             match started - ended {
                 0 => {}
                 kept if *is_kept => {
-                    notes.push(format!("{kept} sessions are kept, with the label probe={}", self.names));
+                    notes.push(format!("kept {kept} sessions with the label probe={}", self.names));
                 }
-                left => notes.push(format!("{left} of {started} sessions could not be ended: {}", why())),
+                left => notes.push(format!("could not stop {left} of {started} sessions: {}", why())),
             }
         }
         notes
@@ -179,13 +177,13 @@ impl ProbeReport {
         let Round { users, answered, failed, .. } = self.rounds.last()?;
         Some(match self.stop.as_ref()? {
             StopReason::MaxTime => {
-                format!("--max-time is used up; {users} users at once is the most that was tried")
+                format!("reached --max-time at {users} concurrent users")
             }
             StopReason::Failures => {
                 let all = answered + failed;
-                format!("stopped at {users} users at once: {failed} of {all} requests failed")
+                format!("stopped at {users} concurrent users: {failed} of {all} requests failed")
             }
-            StopReason::Threads(why) => format!("stopped at {users} users at once: cannot start {why}"),
+            StopReason::Threads(why) => format!("stopped at {users} concurrent users: cannot start {why}"),
             StopReason::MixedUp => return None,
         })
     }

@@ -21,24 +21,24 @@ pub(crate) struct RequestArgs {
     #[arg(long, value_name = "BODY")]
     body: Option<String>,
 
-    /// http: where in the answer the reply is; else all of it is
+    /// http: JSON pointer of the reply, e.g. /choices/0/text; default: the whole body
     #[arg(long, value_name = "POINTER")]
     reply: Option<String>,
 
-    /// http: how to read what is stored for a user, as in 'GET /sessions/{session}/messages'
-    #[arg(long, value_name = "METHOD /PATH")]
+    /// http: request that reads a user's history, e.g. 'GET /sessions/{session}/messages'
+    #[arg(long, value_name = "METHOD /PATH", hide_short_help = true)]
     history: Option<String>,
 
-    /// http: where the list of messages is in that
-    #[arg(long, value_name = "POINTER")]
+    /// http: JSON pointer of the list of messages in the history
+    #[arg(long, value_name = "POINTER", hide_short_help = true)]
     history_items: Option<String>,
 
-    /// http: where the text is in a message
-    #[arg(long, value_name = "POINTER")]
+    /// http: JSON pointer of the text in a message
+    #[arg(long, value_name = "POINTER", hide_short_help = true)]
     history_text: Option<String>,
 
-    /// http: read all of these from a TOML file, under the names of the flags, and `headers`; flags win
-    #[arg(long, value_name = "FILE")]
+    /// http: TOML file with the http flags as keys, and `headers`; flags override the file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     template: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Requests {
 }
 
 impl RequestArgs {
-    /// The first flag that was said.
+    /// First of these flags in the call.
     pub(crate) fn first_said(&self) -> Option<&'static str> {
         let said = [
             ("--request", self.request.is_some()),
@@ -86,12 +86,12 @@ impl RequestArgs {
                 "headers" => {
                     let texts = texts(item);
                     all.headers =
-                        texts.ok_or_else(|| wrong("headers is a list of \"NAME: VALUE\"".to_owned()))?;
+                        texts.ok_or_else(|| wrong("headers must be a list of \"NAME: VALUE\"".to_owned()))?;
                     continue;
                 }
-                _ => return Err(wrong(format!("{} is not known here", sessile::text::quoted(key)))),
+                _ => return Err(wrong(format!("unknown key {}", sessile::text::quoted(key)))),
             };
-            let value = item.as_str().ok_or_else(|| wrong(format!("{key} is not a text")))?;
+            let value = item.as_str().ok_or_else(|| wrong(format!("{key} must be a string")))?;
             place.get_or_insert_with(|| value.to_owned());
         }
         Ok(all)
@@ -103,12 +103,12 @@ fn texts(item: &Item) -> Option<Vec<String>> {
 }
 
 impl Requests {
-    /// The service that is asked so.
+    /// Service with these requests.
     pub(crate) fn service(&self, wire: ProbeTransport) -> Result<HttpService, Error> {
         let said = &self.said;
         let Some(request) = &said.request else {
             return Err(UsageError::Arguments(
-                "say how it is asked: --request 'POST /chat', or --template FILE".to_owned(),
+                "the request is missing; pass --request 'POST /chat' or --template FILE".to_owned(),
             )
             .into());
         };
@@ -118,15 +118,12 @@ impl Requests {
             body.map_err(|wrong| UsageError::Arguments(format!("--body: unknown placeholder {wrong}")))?;
         let in_body = |is: &dyn Fn(&Template) -> bool| body.as_ref().is_some_and(is);
         if !(request.path.has("message") || in_body(&|body| body.has("message"))) {
-            return Err(UsageError::Arguments(
-                "neither --request nor --body says where {message} goes".to_owned(),
-            )
-            .into());
+            return Err(UsageError::Arguments("--request or --body must contain {message}".to_owned()).into());
         }
         // All requests would be one user's, and every code word its own.
         if !(request.path.names_user() || in_body(&Template::names_user) || wire.headers.names_user()) {
             let why =
-                "nothing tells the users apart: put {user} or {session} into --request, --body or a --header";
+                "users cannot be distinguished: put {user} or {session} into --request, --body or a --header";
             return Err(UsageError::Arguments(why.to_owned()).into());
         }
         let reply = pointer("--reply", said.reply.as_ref())?;
@@ -137,10 +134,9 @@ impl Requests {
         let history = match &said.history {
             Some(history) => Some(HistoryTemplate { request: line("--history", history)?, items, text }),
             None if items.is_some() || text.is_some() => {
-                return Err(UsageError::Arguments(
-                    "--history says how the history is read; it is missing".to_owned(),
-                )
-                .into());
+                return Err(
+                    UsageError::Arguments("--history is required to read the history".to_owned()).into()
+                );
             }
             None => None,
         };

@@ -89,7 +89,7 @@ pub(crate) struct SessionCleanup {
     pub(crate) why_not: Option<FailureKind>,
 }
 
-/// A probe that is under way. Whoever has seen enough drops it: nobody waits for an answer that is still to come.
+/// Running probe. Dropping it does not wait for open requests.
 pub(crate) struct Run {
     shared: Arc<RunState>,
     begun: Instant,
@@ -106,7 +106,7 @@ struct RunState {
     /// Users that have taken all their turns.
     done: Mutex<Vec<User>>,
     ledger: Mutex<Ledger>,
-    /// Whether nothing more is asked.
+    /// Whether the probe sends no further requests.
     is_over: AtomicBool,
     /// Whether no further turn begins.
     is_stopped: AtomicBool,
@@ -117,7 +117,7 @@ struct RunState {
 }
 
 impl Run {
-    /// Gets the users ready; nothing is asked yet.
+    /// Prepares the users without sending a request.
     pub(crate) fn new(plan: ProbePlan, service: Box<dyn Service>) -> Self {
         let shared = RunState {
             waiting: Mutex::default(),
@@ -234,8 +234,8 @@ impl Run {
         users.unwrap_or(self.shared.plan.concurrency).max(1)
     }
 
-    /// Ends what was begun at the service, in so much time; or leaves it there, without any. Nobody talks any more, but for
-    /// those who still wait for an answer. What became of it, where there is something to end.
+    /// Ends the sessions at the service within a time, or keeps them without one. Only requests that wait for a
+    /// response are still open. Returns the result, if the service has sessions.
     pub(crate) fn end(&self, within: Option<Duration>) -> Option<SessionCleanup> {
         let shared = &self.shared;
         let begun = shared.service.begun()?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::http::UnreachableReason;
 
-/// A way of talking to a service. Threads share it; what belongs to one user is in [`User`].
+/// Protocol of a service. Threads share it; the state of one user is in [`User`].
 pub(crate) trait Service: Send + Sync {
     /// Says something as a user.
     fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure>;
@@ -73,7 +73,7 @@ pub(crate) struct ProbeFailure {
     pub(crate) kind: FailureKind,
     /// Received bytes, which may hold a leak.
     pub(crate) whole: String,
-    /// The beginning of it, where a person may be shown it.
+    /// First characters of the message for people, if it may be disclosed.
     pub(crate) told: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl ProbeFailure {
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FailureKind::TimedOut => f.write_str("no answer in time"),
+            FailureKind::TimedOut => f.write_str("timed out"),
             FailureKind::Unreachable(why) => f.write_str(&sessile::text::shown(why)),
             FailureKind::Status(status) => write!(f, "HTTP status {status}"),
             FailureKind::Unusable(why) => f.write_str(&sessile::text::shown(why)),

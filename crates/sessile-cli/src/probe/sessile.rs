@@ -1,5 +1,5 @@
-//! A session service of our own: a session for each user, replies by its upstream. One without an upstream is asked by the
-//! turns it hands out, and what an honest agent would say is said here.
+//! Session service of `sessile serve`: a session per user, with replies of its upstream. Without an upstream the
+//! probe takes turns and writes the replies of a correct agent itself.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -98,7 +98,7 @@ impl SessileService {
         let (answer, whole): (ReplyResponse, _) =
             self.post(user, message, &format!("{session}/messages?reply=true"), &body)?;
         let text = answer.reply.and_then(|reply| ChatMessage::of_body(&reply.body).content);
-        let text = text.ok_or_else(|| ProbeFailure::unusable("the answer has no reply", &whole))?;
+        let text = text.ok_or_else(|| ProbeFailure::unusable("the response has no reply", &whole))?;
         Ok(ProbeReply { text, whole })
     }
 
@@ -153,7 +153,7 @@ impl Service for SessileService {
                 None => return Some(Ok(stored)),
             }
         }
-        Some(Err(ProbeFailure::unusable("the history has no end", "")))
+        Some(Err(ProbeFailure::unusable("the history does not end", "")))
     }
 
     fn begun(&self) -> Option<Vec<User>> {
@@ -193,7 +193,7 @@ fn has_no_upstream(trouble: &ProbeFailure) -> bool {
 
 fn parse<T: DeserializeOwned>(whole: &str) -> Result<T, ProbeFailure> {
     sessile::json::from_str(whole).map_err(|error| {
-        ProbeFailure::unusable(&format!("the response is not one of a session service: {error}"), whole)
+        ProbeFailure::unusable(&format!("the response is not from a session service: {error}"), whole)
     })
 }
 

@@ -29,7 +29,7 @@ impl ProbeReport {
             None => self.concurrency.to_string(),
         };
         let mut text = format!(
-            "{}, {}: {} users with {} turns each, {at_once} at once\n{} replies in {}: {:.0} in a second, p50 {}, p99 {}\n\n",
+            "{}, {}: {} users with {} turns each, {at_once} at once\n{} replies in {}: {:.0} per second, p50 {}, p99 {}\n\n",
             sessile::text::shown(&self.about.url),
             self.about.protocol,
             self.users,
@@ -110,7 +110,7 @@ impl ProbeReport {
         let from: BTreeSet<u32> = pairs.keys().map(|(from, _)| *from).collect();
         let to: BTreeSet<u32> = pairs.keys().map(|(_, to)| *to).collect();
         if from.len() <= 2 * WIDEST && to.len() <= WIDEST {
-            text.push_str("\nwho leaked (rows) to whom (columns), by the users' numbers\n");
+            text.push_str("\nleaks from users (rows) to users (columns), by number\n");
             let headings: Vec<String> =
                 [String::new()].into_iter().chain(to.iter().map(u32::to_string)).collect();
             let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
@@ -124,7 +124,7 @@ impl ProbeReport {
         }
         let mut worst: Vec<_> = pairs.iter().collect();
         worst.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let _ = write!(text, "\nwho leaked to whom, the worst of {} pairs\n", worst.len());
+        let _ = write!(text, "\nleaks between users, the worst of {} pairs\n", worst.len());
         let mut table = Table::new(&["FROM", "TO", "CODE WORDS"]);
         for ((from, to), count) in worst.into_iter().take(WIDEST) {
             table.row(&[from.to_string(), to.to_string(), count.to_string()], None);
@@ -137,16 +137,16 @@ impl ProbeReport {
         let kinds: [(&[ProbeFinding], FindingText); 3] = [
             (&self.judgement.order, |wrong| {
                 format!(
-                    "code word {} stands behind {}",
+                    "code word {} comes after {}",
                     wrong.told_in_turn,
                     wrong.behind_turn.unwrap_or_default()
                 )
             }),
             (&self.judgement.lost, |wrong| {
-                let back = if wrong.back == Some(true) { ", and is back later" } else { "" };
+                let back = if wrong.back == Some(true) { ", and returns later" } else { "" };
                 format!("code word {} is missing{back}", wrong.told_in_turn)
             }),
-            (&self.judgement.doubled, |wrong| format!("code word {} is there twice", wrong.told_in_turn)),
+            (&self.judgement.doubled, |wrong| format!("code word {} occurs twice", wrong.told_in_turn)),
         ];
         for (list, what) in kinds {
             for wrong in list.iter().take(LONGEST.min(2)) {
@@ -163,13 +163,13 @@ impl ProbeReport {
         let line = match self.verdict() {
             ProbeVerdict::MixedUp => {
                 let what = match self.ledger.pairs.is_empty() {
-                    false => "mixed up: users see what others have said",
-                    true => "mixed up: what users have said is lost, doubled or out of order",
+                    false => "mixed up: users see messages of other users",
+                    true => "mixed up: messages are lost, doubled or out of order",
                 };
                 out.toned(what, Tone::Bad)
             }
-            _ if !self.is_complete => out.toned("interrupted: this is what is known so far", Tone::Warning),
-            ProbeVerdict::Inconclusive => out.toned("inconclusive: too little was answered", Tone::Warning),
+            _ if !self.is_complete => out.toned("interrupted: partial results", Tone::Warning),
+            ProbeVerdict::Inconclusive => out.toned("inconclusive: too few replies", Tone::Warning),
             ProbeVerdict::Clean => {
                 let surely = self.detection().map(|detection| format!("\n{}", detection.text()));
                 format!("{}{}", out.toned(&self.claim(), Tone::Good), surely.unwrap_or_default())
@@ -198,13 +198,13 @@ impl ProbeReport {
             (None, None) => {
                 return "no leak: no user saw another's code words; the rest was not judged".to_owned();
             }
-            (None, Some(_)) => "; replies were not judged for that",
-            (Some(_), None) if histories > 0 => "; stored histories were not judged for that",
+            (None, Some(_)) => "; replies were not judged for order and loss",
+            (Some(_), None) if histories > 0 => "; stored histories were not judged for order and loss",
             _ => "",
         };
         let places = replies.into_iter().chain(stored).collect::<Vec<_>>().join(" and ");
         format!(
-            "clean: no user saw another's code words; none were lost, doubled or exchanged in {places}{rest}"
+            "clean: no user saw another's code words, and none of them is lost, doubled or exchanged in {places}{rest}"
         )
     }
 }

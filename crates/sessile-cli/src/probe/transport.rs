@@ -1,4 +1,4 @@
-//! Requests of a probe: with the headers that were given, the credential that belongs there, and a limit of time.
+//! Requests of a probe, with the headers and the credential of the call, and a timeout.
 
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ impl ProbeTransport {
         }
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
-        let patience = Timeouts { head: timeout, silence: timeout, total: Some(timeout) };
+        let patience = Timeouts { write: None, head: timeout, silence: timeout, total: Some(timeout) };
         let sending = HttpRequest {
             method: method.clone(),
             address: &address,
@@ -183,7 +183,7 @@ pub(crate) fn trouble(error: HttpError) -> ProbeFailure {
     ProbeFailure::new(match error {
         HttpError::TimedOut { .. } => FailureKind::TimedOut,
         HttpError::Unreachable { reason, .. } => FailureKind::Unreachable(reason),
-        HttpError::TooLarge { .. } => FailureKind::Unusable("the answer is too large".to_owned()),
+        HttpError::TooLarge { .. } => FailureKind::Unusable("the response is too large".to_owned()),
         HttpError::NotAllowed(why) => FailureKind::Unusable(why),
     })
 }

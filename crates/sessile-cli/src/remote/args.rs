@@ -12,7 +12,7 @@ pub(crate) const KEY: &str = "server";
 /// Server of a command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// Work against the session service at this URL; '' works on this machine, whatever the setting server says
+    /// Work against the session service at this URL; '' works on this machine
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
 }
@@ -23,13 +23,13 @@ pub(crate) fn server_of(state: &State) -> Result<Option<String>, Error> {
     Ok(said.and_then(|found| text(&found.value)))
 }
 
-/// Fails where the settings name a server and the command, which takes something away, knows only this machine: whoever
-/// calls it may mean the other.
+/// Fails if the settings name a server and a destructive command works on this machine only, because the caller may
+/// mean the server.
 pub(crate) fn refuse_there(cx: &Cx, command: &str) -> Result<(), Error> {
     match server_of(&cx.state)? {
         None => Ok(()),
         Some(url) => Err(UsageError::Arguments(format!(
-            "{command} works on this machine only, and the setting server says {}: add --set server= if this machine is meant",
+            "{command} works on this machine only, but the setting server is {}; pass --set server= for this machine",
             sessile::text::shown(url)
         )).into()),
     }

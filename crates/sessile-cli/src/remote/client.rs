@@ -1,5 +1,6 @@
 //! Client of a session service: requests with the bound token, retries while the service is unavailable.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -20,7 +21,10 @@ use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::agent_session::AgentCredentials;
 use crate::cli::Cx;
 use crate::error::Failure;
-use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, TrustRoots};
+use crate::http::{
+    HttpAddress, HttpClient, HttpError, HttpRequest, HttpResponse, Timeouts, TrustRoots, UnreachableReason,
+};
+use crate::output::Output;
 use crate::vault_unlock::with_unlocked_vault;
 
 /// Longest wait for a response, beyond the wait that the request states.
@@ -28,6 +32,10 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// Time for retries while the service is unavailable.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time for retries while a server refuses connections that has accepted none from this process: it restarts at best, and
+/// more often the address is wrong.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Backoff between retries.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -42,6 +50,10 @@ pub(crate) struct ServiceClient {
     http: HttpClient,
     /// Header that authorizes the user.
     header: (String, Secret),
+    /// Output for the progress of retries.
+    out: Option<Output>,
+    /// Whether the server has accepted a connection.
+    was_reached: AtomicBool,
 }
 
 /// A request to a session service.
@@ -148,7 +160,7 @@ impl ServiceClient {
     pub(crate) fn of(cx: &Cx, state: &State) -> Result<Option<Self>, Failure> {
         let Some(url) = server_of(state)? else { return Ok(None) };
         let url = checked_url(&url)?;
-        let agent = Agent { name: None, url: url.clone(), credential: None, origin: None };
+        let agent = Agent::at(url.clone());
         let credentials = AgentCredentials::new(state, &agent);
         let found = with_unlocked_vault(cx, state, || credentials.credentials_for(&url))?;
         let header = found.into_iter().find_map(|one| match one {
@@ -157,9 +169,15 @@ impl ServiceClient {
         });
         // Last: what the vault binds to the server was chosen for it.
         let header = header.or_else(|| token_variable(state).map(|token| bearer(&token)));
-        let missing = || not_let_in(&url, format!("there is no token for {url}"));
+        let missing = || not_let_in(&url, format!("no token found for {url}"));
         let header = header.ok_or_else(missing)?;
-        Ok(Some(ServiceClient { http: HttpClient::new(TrustRoots::System), url, header }))
+        Ok(Some(ServiceClient {
+            http: HttpClient::new(TrustRoots::System),
+            url,
+            header,
+            out: Some(cx.out.clone()),
+            was_reached: AtomicBool::new(false),
+        }))
     }
 
     /// A server with a token that is not in the vault yet, or none at all.
@@ -168,7 +186,15 @@ impl ServiceClient {
             http: HttpClient::new(TrustRoots::System),
             url: checked_url(url)?,
             header: bearer(token.unwrap_or(&Secret::new(""))),
+            out: None,
+            was_reached: AtomicBool::new(false),
         })
+    }
+
+    /// With progress of retries on a terminal.
+    #[must_use]
+    pub(crate) fn with_progress(self, out: &Output) -> Self {
+        ServiceClient { out: Some(out.clone()), ..self }
     }
 
     /// URL, in the one form in which addresses are compared.
@@ -185,7 +211,7 @@ impl ServiceClient {
         self.try_ask(request, PATIENCE).map_err(|error| error.into_failure(&self.url, about))
     }
 
-    /// Sends a request that changes something and whose response nobody reads.
+    /// Sends a request that changes something and discards the response.
     pub(crate) fn tell(&self, request: &ServiceRequest, about: &Subject<'_>) -> Result<(), Failure> {
         self.ask::<IgnoredAny>(request, about).map(drop)
     }
@@ -197,14 +223,22 @@ impl ServiceClient {
         patience: Duration,
     ) -> Result<T, RemoteError> {
         let (begun, mut backoff) = (Instant::now(), Backoff::new(FIRST_DELAY, MAX_DELAY));
+        let mut progress = None;
         loop {
             let error = match self.once(request) {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
+            let mut patience = patience;
             let delay = match &error {
                 // Safe for a change too: its idempotency key makes it once.
-                RemoteError::Http(crate::http::HttpError::Unreachable { .. }) => Some(backoff.next_delay()),
+                RemoteError::Http(HttpError::Unreachable { reason, .. }) if reason.is_transient() => {
+                    let is_refused = matches!(reason, UnreachableReason::Refused(_));
+                    if is_refused && !self.was_reached.load(Ordering::Relaxed) {
+                        patience = patience.min(REFUSED_PATIENCE);
+                    }
+                    Some(backoff.next_delay())
+                }
                 RemoteError::Refused(problem) if problem.status == 503 || problem.status == 429 => {
                     Some(problem.retry_after.unwrap_or_else(|| backoff.next_delay()))
                 }
@@ -214,6 +248,10 @@ impl ServiceClient {
                 // Fails now instead of sleeping towards a deadline that is certain to pass.
                 Some(delay) if begun.elapsed() + delay <= patience => {
                     tracing::info!(server = %self.url, ?delay, "retrying request");
+                    if progress.is_none() {
+                        let text = || format!("retrying {}", self.url);
+                        progress = self.out.as_ref().map(|out| out.slow_step(text));
+                    }
                     std::thread::sleep(delay);
                 }
                 _ => return Err(error),
@@ -272,8 +310,11 @@ impl ServiceClient {
             headers: &headers,
             body: request.body.as_deref().map(str::as_bytes),
         };
-        let patience = Timeouts { head: ANSWER + request.waits, silence: ANSWER, total: request.total };
-        self.http.exchange(&sending, patience).map_err(RemoteError::Http)
+        let patience =
+            Timeouts { write: None, head: ANSWER + request.waits, silence: ANSWER, total: request.total };
+        let coming = self.http.exchange(&sending, patience).map_err(RemoteError::Http)?;
+        self.was_reached.store(true, Ordering::Relaxed);
+        Ok(coming)
     }
 
     /// Items of all pages of a list, up to a number.
@@ -317,7 +358,7 @@ pub(super) fn token_variable(state: &State) -> Option<Secret> {
     (!token.is_empty()).then(|| Secret::new(token))
 }
 
-/// Header of a token; without a value if there is none.
+/// Authorization header; empty without a token.
 fn bearer(token: &Secret) -> (String, Secret) {
     let value = if token.is_empty() { String::new() } else { format!("Bearer {}", token.expose()) };
     ("authorization".to_owned(), Secret::new(value))

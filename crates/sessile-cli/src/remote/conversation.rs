@@ -33,7 +33,7 @@ impl Remote<'_> {
         Ok(view)
     }
 
-    /// The last things that were said in a session, oldest first.
+    /// Last messages of a session, oldest first.
     fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<ConversationItem>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let mut after = session.messages.saturating_sub(last.max(0)).max(0);
@@ -47,7 +47,7 @@ impl Remote<'_> {
             // The session may have been rewound meanwhile.
             let Some(number) = messages.last().map(|message| message.number) else { break };
             if number <= after {
-                return Err(RequestError::unreachable(self.server.url(), "its pages do not go on").into());
+                return Err(RequestError::unreachable(self.server.url(), "invalid page cursor").into());
             }
             said.extend(messages.iter().map(item));
             after = number;

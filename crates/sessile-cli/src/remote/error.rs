@@ -45,7 +45,7 @@ impl ServiceProblem {
             Err(_) => ServiceProblem {
                 status,
                 code: None,
-                detail: format!("it answered with status {status}"),
+                detail: format!("status {status}"),
                 is_retryable: status == 503,
                 retry_after,
                 revision: None,
@@ -93,12 +93,12 @@ impl RemoteError {
         match self {
             RemoteError::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
             RemoteError::Http(HttpError::TimedOut { .. }) => {
-                RequestError::TimedOut { what: format!("the answer of {url}") }.into()
+                RequestError::TimedOut { what: format!("the response of {url}") }.into()
             }
             RemoteError::Http(error) => unreachable(url, &error).into(),
             RemoteError::Refused(problem) => refusal(url, problem, about),
             RemoteError::InvalidResponse(error) => {
-                let reason = format!("its response is not one of a session service ({error})");
+                let reason = format!("the response is not from a session service ({error})");
                 RequestError::unreachable(url, reason).into()
             }
         }
@@ -124,7 +124,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
         .into(),
         Some(Code::RateLimited) => RequestError::RateLimited { what: site, wait: retry_after }.into(),
         // A proxy in front of the service may answer 401 without a code.
-        _ if status == 401 => not_let_in(url, format!("{url} does not accept the token")),
+        _ if status == 401 => not_let_in(url, format!("{url} rejected the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
             (report.retryable, report.retry_after) = (is_retryable, retry_after);
@@ -134,7 +134,8 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
             Failure::Remote(Box::new(report))
         }
         None => {
-            RequestError::unreachable(site, format!("{detail}, and not as a session service does")).into()
+            RequestError::unreachable(site, format!("{detail}; the response is not from a session service"))
+                .into()
         }
     }
 }
@@ -151,9 +152,10 @@ pub(crate) fn not_let_in(url: &str, message: String) -> Failure {
 /// A variable names a session that the server does not have: perhaps one of this machine.
 fn not_of_server(url: &str, session: &str) -> Failure {
     let session = sessile::text::quoted(session);
-    let message = format!("SESSILE_SESSION names session {session}, which {url} does not have");
+    let message = format!("session {session} of SESSILE_SESSION not found on {url}");
     let mut report = Report::new(Code::SessionNotFound, message);
-    let hint = "it may be one of this machine: name one of the server's with --session, or work here with --server ''";
+    let hint =
+        "the session may be local; pass --session with one of the server, or --server '' to work locally";
     report.hint = Some(hint.to_owned());
     Failure::Remote(Box::new(report))
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use sessile::duration::short;
-use sessile::error::LockError;
+use sessile::error::{LockError, SessionError};
 use sessile::lock::{LockHolder, LockMode, LockName};
 use sessile::{Code, Error};
 use sessile_wire::backoff::Backoff;
@@ -16,7 +16,6 @@ use super::lock_holder::{holder_line, parse_holder};
 use super::session::Remote;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::local::holder;
 use crate::view::{LeaseView, LockView};
 
 /// Longest wait of one request for a lock. After it the request is repeated under the same idempotency key.
@@ -34,6 +33,7 @@ impl ServiceClient {
         ttl: Duration,
         timeout: Duration,
         on_wait: &dyn Fn(Option<LockHolder>),
+        session: Option<&str>,
     ) -> Result<ServiceLock, Failure> {
         let (begun, about) = (Instant::now(), Subject::default());
         // First without a wait, to tell the user who holds the lock before waiting for it.
@@ -47,6 +47,7 @@ impl ServiceClient {
                 busy: BusyPolicy::Enqueue,
                 mode,
                 holder: Some(holder_line(holder)),
+                session: session.map(str::to_owned),
             };
             let request =
                 ServiceRequest::post(&["v1", "locks", name.as_str()], &body)?.under(key.take()).waiting(wait);
@@ -123,16 +124,27 @@ impl Remote<'_> {
         ttl: Duration,
     ) -> Result<LeaseView, Failure> {
         let Remote { server, cx } = self;
-        let holder = holder(&cx.state, "lock acquire")?;
+        let owner = match self.named() {
+            None => None,
+            Some((text, is_variable)) => match self.find(text, false) {
+                // The variable of a session of this machine: the lock belongs to no session of the service.
+                Err(Failure::Library(Error::Session(SessionError::NotFound(_)))) if is_variable => None,
+                found => Some(found?.id),
+            },
+        };
+        let session = owner.clone().or_else(|| self.named().map(|(text, _)| text.to_owned()));
+        let holder = LockHolder::own(cx.state.world(), session, "lock acquire");
         let on_wait = |other: Option<LockHolder>| note_wait(cx, server.url(), name, other.as_ref());
-        let lock = server.take_lock((name, mode), &holder, ttl, cx.state.lock_timeout()?, &on_wait)?;
+        let timeout = cx.state.lock_timeout()?;
+        let _step = cx.out.slow_step(|| format!("waiting for lock {name} of {}", server.url()));
+        let lock = server.take_lock((name, mode), &holder, ttl, timeout, &on_wait, owner.as_deref())?;
         Ok(lock.into())
     }
 }
 
 /// Tells the user that a lock of a service is waited for.
 pub(crate) fn note_wait(cx: &Cx, url: &str, name: &LockName, holder: Option<&LockHolder>) {
-    let holder = holder.map_or_else(|| "another".to_owned(), LockHolder::short);
+    let holder = holder.map_or_else(|| "another client".to_owned(), LockHolder::short);
     cx.out.note(&format!("waiting for lock {name} of {url}, held by {holder}"));
 }
 
@@ -170,7 +182,7 @@ impl LockKeeper {
         timeout: Duration,
         on_wait: &dyn Fn(Option<LockHolder>),
     ) -> Result<Self, Failure> {
-        let lock = server.take_lock((name, mode), holder, ttl, timeout, on_wait)?;
+        let lock = server.take_lock((name, mode), holder, ttl, timeout, on_wait, None)?;
         let mut kept =
             LockKeeper { server, name: name.clone(), token: lock.ticket.token, ttl, until: Instant::now() };
         // The request may have waited: only a renewal tells when the lease began.
@@ -197,7 +209,7 @@ impl LockKeeper {
             // The command must end while the lock is still its own.
             if left <= self.ttl / 10 {
                 let time = short(self.ttl);
-                return Some(format!("{} was not reached for {time}", self.server.url()));
+                return Some(format!("{} was unreachable for {time}", self.server.url()));
             }
             let renewed =
                 renewal(&self.name, self.token, self.ttl).map_err(|error| error.to_string()).map(|request| {
@@ -228,7 +240,7 @@ impl LockKeeper {
             Err(failure @ Failure::Library(Error::Lock(LockError::Lost(_)))) => Err(failure),
             Err(_) => {
                 let time = short(self.ttl);
-                Ok(Some(format!("lock {} could not be given back; it is free within {time}", self.name)))
+                Ok(Some(format!("lock {} could not be released; its lease ends within {time}", self.name)))
             }
         }
     }

@@ -25,7 +25,7 @@ const LARGEST: usize = 4 << 20;
 
 /// Sends a text and waits for the reply; `on_piece` gets its deltas.
 ///
-/// If the connection breaks, the service is asked again under the same key, and finds what it has replied.
+/// If the connection breaks, the request is repeated under the same key, and the service returns the same reply.
 pub(crate) fn reply(
     server: &ServiceClient,
     session: &ServiceSession,
@@ -74,7 +74,7 @@ fn read(server: &ServiceClient, response: ReplyResponse) -> Result<ReplyView<Num
     });
     match reply {
         Some(reply) => Ok(reply),
-        None => Err(RequestError::unreachable(server.url(), "its answer holds no reply").into()),
+        None => Err(RequestError::unreachable(server.url(), "the response contains no reply").into()),
     }
 }
 
@@ -91,7 +91,7 @@ fn follow(mut coming: HttpResponse, on_piece: &mut dyn FnMut(&str)) -> Result<Re
         let count = coming.read(&mut buffer).map_err(RemoteError::Http)?;
         let url = || coming.address().to_string();
         if count == 0 {
-            let reason = "it broke off".into();
+            let reason = "the connection was closed early".into();
             return Err(RemoteError::Http(HttpError::Unreachable { url: url(), reason }));
         }
         let pushed = reader.push(&buffer[..count], &mut events);

@@ -2,7 +2,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `args` | the flag, and whether a call means a server |
+//! | `args` | the flag, and whether a call uses a server |
 //! | `client` | requests to the service: the bound token, retries, limits |
 //! | `error` | failures of requests, as errors of commands |
 //! | `session` | sessions there, as views |
@@ -10,12 +10,12 @@
 //! | `lock` | locks there, and keeping one while a command runs |
 //! | `lock_holder` | holder of a lock, as one line of text and back |
 //! | `login` | device login: an administrator approves a code |
-//! | `status` | the server in force, as `status` tells of it |
+//! | `status` | the selected server, for `status` |
 //! | `message` | messages that the service replies to |
 //! | `history` | changes that the service recorded |
 //! | `conversation` | messages of a session there |
 //!
-//! Every change has an idempotency key, and is asked for again under the same one: made once or not at all.
+//! Every change has an idempotency key and is retried under the same one, so it is made at most once.
 
 mod args;
 mod client;

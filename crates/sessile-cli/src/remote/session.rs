@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Deserialize;
 use sessile::error::{SessionError, UsageError};
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, SessionId, SessionName};
@@ -24,8 +25,8 @@ use crate::view::{
     SessionRenameView, SessionStartView, SessionStopView, SessionView,
 };
 
-/// Fails if this call would start a session on this machine whose name a session of the configured server has: a command runs
-/// on this machine only, and whoever names the session may mean the other.
+/// Fails if this call would start a session on this machine and the configured server has one of the same name:
+/// commands run on this machine only, and the caller may mean the other.
 pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
     let Some(pending) = cx.state.pending_session()? else { return Ok(()) };
     let configured = cx.state.settings()?.get(KEY)?;
@@ -47,7 +48,7 @@ pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
         Ok(_) => Report::new(
             Code::SessionExists,
             format!(
-                "session {} exists at {}, and commands run in local sessions only",
+                "session {} exists on {}, but commands run in local sessions only",
                 quoted(&name),
                 shown(url)
             ),
@@ -63,6 +64,13 @@ pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
         None => format!("choose another name, or {here}"),
     });
     Err(Failure::Remote(Box::new(report)))
+}
+
+/// Response to the end of a session. A token without read access gets no more.
+#[derive(Deserialize)]
+struct EndReply {
+    #[serde(default)]
+    released_locks: Vec<String>,
 }
 
 /// Session service, for one call.
@@ -82,8 +90,7 @@ impl<'a> Remote<'a> {
         Some((text, self.state().session_origin().layer == Layer::Environment))
     }
 
-    /// The session that a command is about: the one given, else the one this call works in, in which no other context can
-    /// be asked for.
+    /// Session of a command: that of the argument, else that of the call. The call cannot select another context.
     pub(super) fn meant(&self, given: Option<&str>, what: &str) -> Result<ServiceSession, Failure> {
         if let Some(text) = given {
             return self.find(text, false);
@@ -212,25 +219,24 @@ impl<'a> Remote<'a> {
         Ok(ChangeReport { change, place })
     }
 
-    fn end(&self, session: &ServiceSession) -> Outcome {
+    fn end(&self, session: &ServiceSession) -> Result<EndReply, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let request = ServiceRequest::delete(&["v1", "sessions", &session.id])?.with("reason", &"stopped");
-        self.server.tell(&request, &about)
+        self.server.ask(&request, &about)
     }
 
     pub(crate) fn stop_session(&self, given: Option<&str>) -> Result<ChangeReport<SessionStopView>, Failure> {
         let session = self.meant(given, "stopping")?;
         let was_over = session.ended_ms.is_some();
-        self.end(&session)?;
+        let EndReply { released_locks } = self.end(&session)?;
         let place = self.place(&session);
         let (id, name) = (session.id, session.name);
-        let change =
-            SessionStopView { id, name, ended_processes: Vec::new(), released_locks: Vec::new(), was_over };
+        let change = SessionStopView { id, name, ended_processes: Vec::new(), released_locks, was_over };
         Ok(ChangeReport { change, place })
     }
 
-    /// Ends a session that was started for a message, if the service refused that and nothing else was said in it. Whoever
-    /// gets no answer does not know what becomes of the message. If it cannot be ended now, it expires.
+    /// Ends a session that was started for a message that the service refused, if it has no other messages. Without a
+    /// response the fate of the message is unknown, so the session stays. If it cannot be ended now, it expires.
     pub(crate) fn end_unused(&self, session: &ServiceSession, failure: &Failure) {
         if matches!(
             failure,
@@ -287,6 +293,7 @@ impl<'a> Remote<'a> {
             tools: Vec::new(),
             drift: Vec::new(),
             changed: Vec::new(),
+            logs: Vec::new(),
             conversations: Vec::new(),
         })
     }

@@ -1,4 +1,4 @@
-//! The server in force, as `status` tells of it.
+//! Selected server, for `status`.
 
 use serde::Serialize;
 use sessile::State;
@@ -13,13 +13,13 @@ use super::client::token_variable;
 pub(crate) struct ServerStatus {
     url: String,
     origin: Origin,
-    /// Whether there is a token for it here; none if that cannot be told without asking somebody. Whether it is accepted
-    /// only the server knows, and it is not asked.
+    /// Whether this machine has a token for the server; `None` if the vault is locked. The server is not contacted,
+    /// so the token may be invalid.
     has_token: Option<bool>,
 }
 
 impl ServerStatus {
-    /// The server that is in force, if any. What is wrong with the setting is told as a warning.
+    /// Selected server, if any. An invalid setting becomes a warning.
     pub(crate) fn of(state: &State) -> Option<Self> {
         let found = match state.settings().and_then(|settings| settings.get(KEY)) {
             Ok(found) => found?,
@@ -42,7 +42,7 @@ impl ServerStatus {
         let token = match self.has_token {
             Some(true) => "with a token",
             Some(false) => "no token",
-            None => "the vault is not open",
+            None => "the vault is locked",
         };
         format!("{} ({token})  from {}", shown(&self.url), self.origin)
     }

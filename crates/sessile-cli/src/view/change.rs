@@ -30,6 +30,13 @@ impl ChangePlace {
         let origin = origin.map_or_else(String::new, |origin| format!(" ({origin})"));
         format!("{context}{origin}")
     }
+
+    /// Selected context in words, unless the call or its session names it: `in context staging`.
+    pub(crate) fn selected_words(&self) -> Option<String> {
+        let is_selected = self.context_origin.as_ref().is_some_and(|origin| !origin.layer.is_explicit());
+        let name = self.context.as_deref().filter(|_| is_selected)?;
+        Some(format!("in context {}", anonymous::label(name)))
+    }
 }
 
 /// A change as programs read it: its own fields, then the session and the context.

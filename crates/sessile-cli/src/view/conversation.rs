@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sessile::clock::rfc3339;
 use sessile::conversation::{Conversation, ConversationItem, TaskState};
-use sessile::text::{shown, shown_lines};
+use sessile::text::{shortened, shown, shown_lines};
 use sessile_wire::service::ServiceSession;
 
 /// A conversation.
@@ -13,13 +13,15 @@ pub(crate) struct ConversationView {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
     pub(crate) session: String,
+    /// Context it was held in.
+    pub(crate) context: Option<String>,
     pub(crate) agent_url: String,
     context_id: Option<String>,
     task_id: Option<String>,
     task_state: Option<TaskState>,
     started_at: String,
     used_at: String,
-    /// Number of things that were said.
+    /// Number of messages.
     items: i64,
     /// Whether a credential for the agent exists, if that was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +70,7 @@ impl From<Conversation> for ConversationView {
             id: one.id.clone(),
             name: one.name.clone(),
             session: one.session.clone(),
+            context: one.context.clone(),
             agent_url: one.agent_url.clone(),
             context_id: one.context_id.clone(),
             task_id: one.task_id.clone(),
@@ -88,6 +91,7 @@ impl From<ServiceConversation<'_>> for ConversationView {
             id: session.id.clone(),
             name: session.name.clone(),
             session: session.id.clone(),
+            context: session.context.clone(),
             agent_url: url.to_owned(),
             context_id: None,
             task_id: None,
@@ -126,9 +130,24 @@ impl ConversationSummary {
 }
 
 impl ConversationView {
+    /// State of the last task.
+    pub(crate) fn task_state(&self) -> Option<TaskState> {
+        self.task_state
+    }
+
+    /// Number of things that were said.
+    pub(crate) fn items(&self) -> i64 {
+        self.items
+    }
+
+    /// Time of the last use.
+    pub(crate) fn used_at(&self) -> &str {
+        &self.used_at
+    }
+
     /// Columns of a table of conversations.
     pub(crate) const COLUMNS: [&str; 8] =
-        ["ID", "NAME", "AGENT", "CONTEXT", "TASK", "STATE", "SAID", "LAST USED"];
+        ["ID", "NAME", "AGENT", "CONTEXT", "TASK", "STATE", "MESSAGES", "LAST USED"];
 
     /// Cells of the columns.
     pub(crate) fn cells(&self) -> [String; 8] {
@@ -154,6 +173,7 @@ impl ConversationView {
         } else {
             text.push_str(&line("agent", &self.agent_url));
             text.push_str(&line("session", &self.session));
+            text.extend(self.context.as_ref().map(|context| line("held in", context)));
             text.push_str(&line("context", self.context_id.as_deref().unwrap_or("none yet")));
             let state = self.task_state.map_or("unknown", TaskState::as_str);
             text.extend(self.task_id.as_ref().map(|task| line("task", &format!("{task} ({state})"))));
@@ -161,6 +181,26 @@ impl ConversationView {
         text.push_str(&line("last used", &self.used_at));
         let said = if self.is_remote { service_words } else { agent_words };
         text.extend(self.messages.iter().flatten().map(|item| item_lines(item, &said(item))));
+        text
+    }
+}
+
+impl ConversationView {
+    /// The conversation as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("# Conversation {}\n\n", shown(self.name.as_deref().unwrap_or(&self.id)));
+        let context = self.context.as_deref().unwrap_or("-");
+        for (label, value) in
+            [("Agent", self.agent_url.as_str()), ("Context", context), ("Last used", &self.used_at)]
+        {
+            text.push_str(&format!("- {label}: {}\n", shown(value)));
+        }
+        let words = if self.is_remote { service_words } else { agent_words };
+        for item in self.messages.iter().flatten() {
+            // A heading in a message would look like a heading of the document.
+            let said = shown_lines(&words(item)).replace('\n', "\n> ");
+            text.push_str(&format!("\n## {} {} ({})\n\n> {said}\n", item.number, item.source, item.at));
+        }
         text
     }
 }
@@ -190,7 +230,7 @@ fn agent_words(item: &ConversationItem) -> String {
 }
 
 /// Texts in a message, a task, a status or an artifact, at any depth.
-fn texts(body: &Value) -> Vec<String> {
+pub(crate) fn texts(body: &Value) -> Vec<String> {
     match body {
         Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
             Some(text) => vec![text.to_owned()],
@@ -203,5 +243,45 @@ fn texts(body: &Value) -> Vec<String> {
         },
         Value::Array(values) => values.iter().flat_map(texts).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// A message that contains a text that was searched for.
+#[derive(Debug, Serialize)]
+pub(crate) struct FoundMessage {
+    conversation: String,
+    name: Option<String>,
+    agent_url: String,
+    context: Option<String>,
+    number: i64,
+    source: &'static str,
+    at: String,
+    text: String,
+}
+
+impl FoundMessage {
+    pub(crate) const COLUMNS: [&'static str; 5] = ["CONVERSATION", "NO", "FROM", "AT", "TEXT"];
+
+    pub(crate) fn new(conversation: &Conversation, item: ConversationItem, text: String) -> Self {
+        FoundMessage {
+            conversation: conversation.id.clone(),
+            name: conversation.name.clone(),
+            agent_url: conversation.agent_url.clone(),
+            context: conversation.context.clone(),
+            number: item.number,
+            source: item.source,
+            at: item.at,
+            text,
+        }
+    }
+
+    /// Cells of a row, with the line that contains the text.
+    pub(crate) fn cells(&self, wanted: &str) -> [String; 5] {
+        let wanted = wanted.to_lowercase();
+        let line = self.text.lines().find(|line| line.to_lowercase().contains(&wanted));
+        // A text of several lines is found in none of them.
+        let line = line.or_else(|| self.text.lines().next()).unwrap_or_default();
+        let label = self.name.clone().unwrap_or_else(|| self.conversation.clone());
+        [label, self.number.to_string(), self.source.to_owned(), self.at.clone(), shortened(line, 60)]
     }
 }

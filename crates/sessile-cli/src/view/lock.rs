@@ -64,7 +64,8 @@ impl Serialize for HolderView {
     }
 }
 
-/// Process on another machine: what tells it apart from others with its pid is known there alone.
+/// Process on another machine. Its start time, which distinguishes it from others with the same pid, is known only
+/// there.
 #[derive(Debug, Serialize)]
 struct RemoteProcess {
     pid: i32,
@@ -93,7 +94,7 @@ impl From<LockStatus> for LockView {
 
 impl From<HeldLock> for LockView {
     fn from(held: HeldLock) -> Self {
-        let HeldLock { lock: ServiceLock { name, mode, ticket }, waiting, holders } = held;
+        let HeldLock { lock: ServiceLock { name, mode, ticket, .. }, waiting, holders } = held;
         // A service that knows no shared locks has one holder for each.
         let holders = if holders.is_empty() { vec![ticket] } else { holders };
         let holders = holders.into_iter().map(|ticket| HoldView {
@@ -108,12 +109,46 @@ impl From<HeldLock> for LockView {
 
 impl From<ServiceLock> for LeaseView {
     fn from(lock: ServiceLock) -> Self {
-        let ServiceLock { name, mode, ticket } = lock;
+        let ServiceLock { name, mode, ticket, .. } = lock;
         LeaseView { name, mode, token: ticket.token, expires_at: Some(rfc3339(ticket.expires_ms)) }
     }
 }
 
+/// A holder of a lock, with the times of its hold.
+#[derive(Clone, Debug)]
+pub(crate) struct LockHold<'a> {
+    pub(crate) token: i64,
+    pub(crate) holder: String,
+    pub(crate) since: &'a str,
+    pub(crate) expires_at: Option<&'a str>,
+}
+
 impl LockView {
+    /// Whether a fencing token holds the lock.
+    pub(crate) fn is_held_by(&self, token: i64) -> bool {
+        self.token == token || self.holders.iter().any(|holder| holder.token == token)
+    }
+
+    /// Mode, as a word.
+    pub(crate) fn mode_word(&self) -> &'static str {
+        self.mode.as_str()
+    }
+
+    /// Number of waiters.
+    pub(crate) fn waiting(&self) -> i64 {
+        self.waiting
+    }
+
+    /// Holders.
+    pub(crate) fn holds(&self) -> impl Iterator<Item = LockHold<'_>> {
+        self.holders.iter().map(|hold| LockHold {
+            token: hold.token,
+            holder: hold.holder.holder.short(),
+            since: &hold.since,
+            expires_at: hold.expires_at.as_deref(),
+        })
+    }
+
     /// Columns of a table of locks.
     pub(crate) const COLUMNS: [&str; 7] = ["LOCK", "MODE", "TOKEN", "HOLDER", "SINCE", "UNTIL", "WAITING"];
 
@@ -137,7 +172,7 @@ impl LockView {
                 hold.token.to_string(),
                 hold.holder.holder.short(),
                 hold.since.clone(),
-                hold.expires_at.clone().unwrap_or_else(|| "its command ends".to_owned()),
+                hold.expires_at.clone().unwrap_or_else(|| "command ends".to_owned()),
                 self.waiting.to_string(),
             ]
         })

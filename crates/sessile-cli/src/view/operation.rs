@@ -3,7 +3,8 @@
 use serde::Serialize;
 use sessile::clock::rfc3339;
 use sessile::history::Operation;
-use sessile::text::shown;
+use sessile::session::StartedCommand;
+use sessile::text::{shell_quoted, shown};
 use sessile_wire::service::HistoryEntry;
 
 /// An operation of this machine or of a service.
@@ -14,6 +15,50 @@ pub(crate) enum OperationView {
     Local(Operation),
     /// Change that a service recorded.
     Remote(ServiceOperation),
+    /// Command that was started in a session.
+    Command(CommandView),
+}
+
+/// A command that was started in a session, in the form of an operation. It cannot be undone.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommandView {
+    id: String,
+    at: String,
+    #[serde(skip)]
+    at_ms: i64,
+    user: String,
+    session: Option<String>,
+    terminal: Option<String>,
+    command: &'static str,
+    subject: String,
+    state: &'static str,
+    undoes: Option<i64>,
+    undone_by: Option<i64>,
+    undoable: bool,
+    effects: [(); 0],
+}
+
+impl CommandView {
+    /// A command of a session.
+    pub(crate) fn new(started: StartedCommand, user: String, session: &str) -> Self {
+        let StartedCommand { at_ms, pid, words } = started;
+        CommandView {
+            // The time alone does not tell commands apart that were started at once.
+            id: format!("run-{at_ms}-{pid}"),
+            at: rfc3339(at_ms),
+            at_ms,
+            user,
+            session: Some(session.to_owned()),
+            terminal: None,
+            command: "run",
+            subject: words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" "),
+            state: "started",
+            undoes: None,
+            undone_by: None,
+            undoable: false,
+            effects: [],
+        }
+    }
 }
 
 /// A change that a service recorded, in the form of a local operation. It cannot be undone.
@@ -21,6 +66,8 @@ pub(crate) enum OperationView {
 pub(crate) struct ServiceOperation {
     id: String,
     at: String,
+    #[serde(skip)]
+    at_ms: i64,
     user: String,
     session: Option<String>,
     terminal: Option<String>,
@@ -47,6 +94,7 @@ impl From<(HistoryEntry, String)> for OperationView {
         OperationView::Remote(ServiceOperation {
             id,
             at: rfc3339(at_ms),
+            at_ms,
             user,
             terminal: None,
             command,
@@ -105,6 +153,14 @@ impl OperationView {
                 let (command, subject) = (one.command.clone(), one.subject.clone());
                 [id, at, command, subject, place(one.session.as_ref()), note.to_owned()]
             }
+            OperationView::Command(one) => [
+                "-".to_owned(),
+                one.at.clone(),
+                one.command.to_owned(),
+                one.subject.clone(),
+                place(one.session.as_ref()),
+                String::new(),
+            ],
         }
     }
 
@@ -113,7 +169,22 @@ impl OperationView {
         match self {
             OperationView::Local(one) => one.id.to_string(),
             OperationView::Remote(one) => one.id.clone(),
+            OperationView::Command(one) => one.id.clone(),
         }
+    }
+
+    /// Time, in milliseconds since 1970.
+    pub(crate) fn at_ms(&self) -> i64 {
+        match self {
+            OperationView::Local(one) => one.at_ms,
+            OperationView::Remote(one) => one.at_ms,
+            OperationView::Command(one) => one.at_ms,
+        }
+    }
+
+    /// Whether the operation has effects that an undo could revert, and was not undone.
+    pub(crate) fn is_undoable(&self) -> bool {
+        matches!(self, OperationView::Local(Operation { undoable: true, undone_by: None, .. }))
     }
 
     /// Whether the operation was undone.
@@ -126,6 +197,17 @@ impl OperationView {
 pub(crate) fn operation_text(operation: &Operation) -> String {
     let mut text = format!("operation {}\n", operation.id);
     let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<9} {value}\n"));
+    for (label, value) in operation_fields(operation) {
+        line(label, &value);
+    }
+    for effect in operation.stored_effects() {
+        line("effect", &shown(effect));
+    }
+    text
+}
+
+/// Fields of an operation for people, without its effects.
+pub(crate) fn operation_fields(operation: &Operation) -> Vec<(&'static str, String)> {
     let fields = [
         ("at", Some(&operation.at)),
         ("user", Some(&operation.user)),
@@ -135,17 +217,10 @@ pub(crate) fn operation_text(operation: &Operation) -> String {
         ("subject", Some(&operation.subject)),
         ("state", Some(&operation.state)),
     ];
-    for (label, value) in fields {
-        line(label, &value.map_or_else(|| "-".to_owned(), shown));
-    }
-    let note = note(operation);
-    if !note.is_empty() {
-        line("note", &note);
-    }
-    for effect in operation.stored_effects() {
-        line("effect", &shown(effect));
-    }
-    text
+    let shown_or_dash = |value: Option<&String>| value.map_or_else(|| "-".to_owned(), shown);
+    let mut fields: Vec<_> = fields.into_iter().map(|(label, value)| (label, shown_or_dash(value))).collect();
+    fields.extend(Some(note(operation)).filter(|note| !note.is_empty()).map(|note| ("note", note)));
+    fields
 }
 
 fn note(operation: &Operation) -> String {

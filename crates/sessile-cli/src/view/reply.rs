@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessile::conversation::TaskState;
-use sessile_wire::a2a::{AgentEvent, AgentTask, ArtifactUpdate};
+use sessile_wire::a2a::{AgentEvent, AgentMessage, AgentTask, ArtifactUpdate};
 use sessile_wire::service::ReplyDelta;
 
 /// Mark of output whose content comes from outside.
@@ -59,7 +59,20 @@ pub(crate) struct TaskView<'a> {
     context_id: Option<&'a str>,
     state: TaskState,
     text: String,
+    /// Paths of the saved artifacts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) saved: Vec<String>,
+    /// Messages of the task, where the caller asked for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    history: Vec<TaskMessageView>,
     raw: &'a Value,
+}
+
+/// A message in the history of a task.
+#[derive(Debug, Serialize)]
+struct TaskMessageView {
+    role: &'static str,
+    text: String,
 }
 
 /// Members that the views share, for readers of this program's output.
@@ -138,8 +151,18 @@ impl<'a> TaskView<'a> {
             context_id: task.context_id.as_deref(),
             state: task.state,
             text: task.text(),
+            saved: Vec::new(),
+            history: Vec::new(),
             raw: &task.raw,
         }
+    }
+
+    /// Adds the messages of the task's history.
+    pub(crate) fn with_history(mut self, task: &AgentTask) -> Self {
+        let role = |message: &AgentMessage| if message.is_user { "user" } else { "agent" };
+        let each = task.history();
+        self.history = each.iter().map(|one| TaskMessageView { role: role(one), text: one.text() }).collect();
+        self
     }
 }
 

@@ -9,8 +9,8 @@ use sessile::clock::rfc3339;
 use sessile::context::anonymous;
 use sessile::duration::short;
 use sessile::session::lifecycle::Lifecycle;
-use sessile::session::{Owner, RunningProcess, Session, SessionSnapshot};
-use sessile::text::shown;
+use sessile::session::{LoggedOutput, Owner, RunningProcess, Session, SessionSnapshot};
+use sessile::text::{shell_quoted, shown};
 use sessile::tool::{Drift, ToolState};
 use sessile_wire::service::ServiceSession;
 
@@ -30,16 +30,19 @@ pub(crate) struct SessionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     context_bindings: Option<Vec<String>>,
     pub(crate) owner: Owner,
-    labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     started_at: String,
-    idle_ms: i64,
-    idle_limit_ms: i64,
-    max_ms: i64,
+    /// Start, in milliseconds since 1970.
+    #[serde(skip)]
+    pub(crate) started_ms: i64,
+    pub(crate) idle_ms: i64,
+    pub(crate) idle_limit_ms: i64,
+    pub(crate) max_ms: i64,
     expires_at: Option<String>,
     ended_at: Option<String>,
     end_reason: Option<String>,
-    running: Vec<RunningProcess>,
-    room: Option<String>,
+    pub(crate) running: Vec<RunningProcess>,
+    pub(crate) room: Option<String>,
     /// Conversations, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) conversations: Option<Vec<ConversationSummary>>,
@@ -56,8 +59,22 @@ pub(crate) struct SessionDetailView {
     pub(crate) drift: Vec<Drift>,
     /// Paths of the copies that the session has changed.
     pub(crate) changed: Vec<String>,
+    /// Commands whose output is kept.
+    pub(crate) logs: Vec<LoggedCommand>,
     pub(crate) conversations: Vec<ConversationSummary>,
     pub(crate) state_values: usize,
+}
+
+/// Command whose output is kept in the session's room.
+#[derive(Debug, Serialize)]
+pub(crate) struct LoggedCommand {
+    pid: u32,
+    words: Vec<String>,
+    started_at: String,
+    /// Size of the output that is kept, in bytes.
+    size: u64,
+    /// Whether earlier output was dropped.
+    truncated: bool,
 }
 
 /// A list of sessions.
@@ -126,6 +143,7 @@ impl From<(&Session, SessionSnapshot)> for SessionView {
             owner: session.owner.clone(),
             labels: session.labels.clone(),
             started_at: rfc3339(session.started.wall_ms),
+            started_ms: session.started.wall_ms,
             idle_ms: look.idle_ms,
             idle_limit_ms: session.idle_ms,
             max_ms: session.max_ms,
@@ -137,6 +155,29 @@ impl From<(&Session, SessionSnapshot)> for SessionView {
                 .then(|| session.room().dir().to_string_lossy().into_owned()),
             conversations: None,
         }
+    }
+}
+
+impl From<&LoggedOutput> for LoggedCommand {
+    fn from(log: &LoggedOutput) -> Self {
+        LoggedCommand {
+            pid: log.command.pid,
+            words: log.command.words.clone(),
+            started_at: rfc3339(log.command.at_ms),
+            size: log.size,
+            truncated: log.is_truncated,
+        }
+    }
+}
+
+impl LoggedCommand {
+    /// Columns of a table of commands.
+    pub(crate) const COLUMNS: [&str; 4] = ["PID", "STARTED", "BYTES", "COMMAND"];
+
+    /// Cells of the columns.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let words: Vec<String> = self.words.iter().map(|word| shell_quoted(word)).collect();
+        vec![self.pid.to_string(), self.started_at.clone(), self.size.to_string(), words.join(" ")]
     }
 }
 
@@ -156,6 +197,7 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
             owner,
             labels,
             started_at: rfc3339(session.started_ms),
+            started_ms: session.started_ms,
             // The clocks of the two machines may differ.
             idle_ms: now_ms.saturating_sub(session.used_ms).max(0),
             idle_limit_ms: session.idle_ms,
@@ -197,11 +239,16 @@ impl SessionView {
             or_dash(self.name.as_deref()),
             self.state.as_str().to_owned(),
             or_dash(self.context.as_deref().map(anonymous::label).as_deref()),
-            if self.state == Lifecycle::Live { duration(self.idle_ms) } else { "-".to_owned() },
+            if self.state == Lifecycle::Live { idle(self.idle_ms) } else { "-".to_owned() },
             or_dash(self.expires_at.as_deref()),
             if running.is_empty() { "-".to_owned() } else { running.join(" ") },
             format!("{user}@{host}{agent}"),
         ]
+    }
+
+    /// The same look with the name that the session has by now.
+    pub(crate) fn renamed(self, session: &Session) -> Self {
+        SessionView { name: session.name.clone(), ..self }
     }
 
     /// The programs that run in it, behind a comma.
@@ -218,6 +265,17 @@ impl SessionView {
 }
 
 impl SessionDetailView {
+    /// Facts about the session alone, one line each: without processes, drift, changed copies and conversations.
+    pub(crate) fn facts(&self) -> Vec<String> {
+        let apart = ["running", "drift", "changed", "talks", "log "];
+        let text = self.text();
+        let lines = text
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| !apart.iter().any(|label| line.starts_with(label)));
+        lines.map(str::to_owned).collect()
+    }
+
     /// The session for people, one line per fact.
     pub(crate) fn text(&self) -> String {
         let session = &self.session;
@@ -226,7 +284,7 @@ impl SessionDetailView {
         line("name", &or_dash(session.name.as_deref()));
         line("state", session.state.as_str());
         let context = session.context.as_deref().map(anonymous::label);
-        line("context", context.as_deref().unwrap_or("none, for its whole life"));
+        line("context", context.as_deref().unwrap_or("none"));
         line("owner", &session.owner.short());
         line("started", &session.started_at);
         line("idle", &format!("{} of {}", duration(session.idle_ms), duration(session.idle_limit_ms)));
@@ -246,6 +304,10 @@ impl SessionDetailView {
         for tool in &self.tools {
             line("tool", &tool_words(tool));
         }
+        for log in &self.logs {
+            let [pid, _, size, words] = &log.cells()[..] else { continue };
+            line("log", &format!("{words} (pid {pid}): {size} bytes"));
+        }
         for drift in &self.drift {
             line("drift", &drift.to_string());
         }
@@ -264,10 +326,10 @@ fn tool_words(tool: &ToolState) -> String {
     about.extend(tool.shared.as_ref().map(|reason| format!("shared: {reason}")));
     about.extend(tool.copies.iter().map(|copy| {
         let state = match (copy.changed, copy.original_changed) {
-            (false, false) => "as the original",
+            (false, false) => "same as the original",
             (true, false) => "changed here",
-            (false, true) => "the original has changed since",
-            (true, true) => "changed here, and the original has changed since",
+            (false, true) => "the original changed",
+            (true, true) => "changed here, and the original changed",
         };
         match copy.original.first() {
             Some(original) => format!("{} ({state})", original.display()),
@@ -279,6 +341,11 @@ fn tool_words(tool: &ToolState) -> String {
 
 fn or_dash(text: Option<&str>) -> String {
     text.unwrap_or("-").to_owned()
+}
+
+/// Idle time in whole seconds; a dash for a session in use.
+fn idle(millis: i64) -> String {
+    if millis < 1000 { "-".to_owned() } else { duration(millis - millis % 1000) }
 }
 
 fn duration(millis: i64) -> String {

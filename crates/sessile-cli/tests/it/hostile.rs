@@ -47,13 +47,14 @@ fn refused_call(home: &Home, call: impl Fn() -> Call, code: &str) -> Value {
     error
 }
 
-/// Everything in a home but what SQLite needs beside a database that is open: a reader may leave it behind, empty.
+/// Everything in a home but what SQLite needs beside a database that is open, which a reader may leave behind, empty, and the answers
+/// that readers keep for the next call.
 fn kept(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
     let mut tree = home.tree();
     tree.retain(|(path, bytes)| {
         let name = path.to_string_lossy();
         let is_log = name.ends_with("state.db-wal") && bytes.is_empty();
-        !is_log && !name.ends_with("state.db-shm")
+        !is_log && !name.ends_with("state.db-shm") && !name.ends_with("state.db-answers")
     });
     tree
 }

@@ -11,6 +11,7 @@
 use testkit::Home;
 
 mod agents;
+mod chat;
 mod contexts;
 mod contract;
 mod documents;
@@ -24,6 +25,7 @@ mod service;
 mod sessions;
 mod settings;
 mod shell_hook;
+mod tui;
 mod vault;
 
 /// A throwaway home for the program.

@@ -9,12 +9,13 @@ mod sessile;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Barrier;
 
 use serde_json::{Value, json};
 use testkit::{AgentOptions, CallResult, Home, Protocol, PythonAgent, ScriptedAgent};
 
 use crate::{home, repository};
-use server::{Asked, Server};
+use server::{ReceivedMessage, Server};
 
 /// The sample server, until it is dropped.
 struct Sample {
@@ -125,7 +126,9 @@ fn lost_doubled_and_swapped_turns_are_distinguished() {
 }
 
 /// An honest service, but for what it is told to do wrong: the reply is what `wrong` makes of the right one.
-fn honest(wrong: impl Fn(&Asked, Vec<String>) -> (u16, Vec<String>) + Send + Sync + 'static) -> Server {
+fn honest(
+    wrong: impl Fn(&ReceivedMessage, Vec<String>) -> (u16, Vec<String>) + Send + Sync + 'static,
+) -> Server {
     Server::start(move |asked, sessions| {
         let (session, word) = (asked.session(), asked.word());
         let words = {
@@ -211,7 +214,7 @@ fn echoing_agent_is_judged_for_leaks_only() {
 fn service_without_history_is_inconclusive() {
     let server = honest(|_, _| (200, vec!["fine".to_owned()]));
     let report = chat(&home(), server.url(), &[]).exit(0).json();
-    assert!(report["notes"][0].as_str().unwrap().starts_with("no reply holds a code word"), "{report}");
+    assert!(report["notes"][0].as_str().unwrap().starts_with("no reply contains a code word"), "{report}");
     assert_eq!(report["lost"]["judged"], false);
 }
 
@@ -247,19 +250,25 @@ fn report_claims_only_what_was_judged() {
     };
     let always: fn(usize) -> bool = |_| true;
     let anyone: fn(&str) -> bool = |_| true;
-    let clean = "clean: no user saw another's code words; none were lost, doubled or exchanged in ";
+    let clean = "clean: no user saw another's code words, and none of them is lost, doubled or exchanged in ";
     let said = |rest: &str| format!("{clean}{rest}");
     let all = storing(always, anyone);
     assert_eq!(conclusion(all.url(), HISTORY), said("replies and stored histories"));
     assert_eq!(conclusion(all.url(), &[]), said("replies"));
     let silent = storing(|_| false, anyone);
-    assert_eq!(conclusion(silent.url(), HISTORY), said("stored histories; replies were not judged for that"));
+    assert_eq!(
+        conclusion(silent.url(), HISTORY),
+        said("stored histories; replies were not judged for order and loss")
+    );
     let sometimes = storing(|turn| turn != 3, anyone);
     assert_eq!(conclusion(sometimes.url(), &[]), said("the 10 replies that were judged"));
     let half = storing(always, |session| session.ends_with("-1-session"));
     assert_eq!(conclusion(half.url(), HISTORY), said("replies and the 1 stored histories that were read"));
     let other = [&HISTORY[..4], &["--history-text", "/role"]].concat();
-    assert_eq!(conclusion(all.url(), &other), said("replies; stored histories were not judged for that"));
+    assert_eq!(
+        conclusion(all.url(), &other),
+        said("replies; stored histories were not judged for order and loss")
+    );
 }
 
 #[test]
@@ -278,19 +287,24 @@ fn seed_determines_the_code_words() {
 
 #[test]
 fn matrix_lists_only_leaking_users() {
-    let server = Server::start(|asked, sessions| {
+    // Without it one of the two could end before the other starts, and leak in one direction only.
+    let both_started = Barrier::new(2);
+    let server = Server::start(move |asked, sessions| {
         let (session, word) = (asked.session(), asked.word());
         // Two users share one list, and nobody else does.
-        let session = if session.ends_with("-2-session") { session.replace("-2-", "-4-") } else { session };
-        let mut sessions = sessions.lock().unwrap();
-        let words = sessions.entry(session).or_default();
-        words.extend(word);
-        (200, json!({ "reply": words.join(" ") }).to_string())
+        let shares = ["-2-session", "-4-session"].iter().any(|end| session.ends_with(end));
+        let first = sessions.lock().unwrap().insert(format!("seen {session}"), Vec::new()).is_none();
+        let list = session.replace("-2-session", "-4-session");
+        sessions.lock().unwrap().entry(list.clone()).or_default().extend(word);
+        if shares && first {
+            both_started.wait();
+        }
+        (200, json!({ "reply": sessions.lock().unwrap()[&list].join(" ") }).to_string())
     });
     let done =
         home().call(&["probe", server.url()]).args(CHAT).args(&["--users", "30", "--turns", "4"]).run();
     let text = done.exit(1).stdout();
-    let matrix = text.split("by the users' numbers\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let matrix = text.split("(columns), by number\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let rows: Vec<Vec<&str>> = matrix.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!((rows.len(), &rows[0], rows[1][0], rows[2][0]), (3, &vec!["2", "4"], "2", "4"), "{text}");
     assert_eq!((rows[1][1], rows[2][2]), (".", "."), "{text}");

@@ -83,7 +83,7 @@ impl Gate {
         most: i64,
     ) -> Result<LoginCodes, ApiProblem> {
         let begun = login::begin(&self.db, client, peer, most).await?;
-        begun.ok_or_else(|| ApiProblem::rate_limited("too many wait to be let in", 60_000))
+        begun.ok_or_else(|| ApiProblem::rate_limited("too many pending requests", 60_000))
     }
 
     /// Collects the token of an approved device login.
@@ -91,12 +91,12 @@ impl Gate {
         Ok(login::collect(&self.db, device_code).await?)
     }
 
-    /// The token that a request carries. It is looked up by its hash: what the time of a look-up could tell is about the
-    /// hash, from which nobody gets to a token, so no comparison depends on the secret itself.
+    /// Token of a request. It is looked up by its hash, so no comparison depends on the secret itself: timing reveals
+    /// at most the hash.
     ///
-    /// Invalid tokens are rate limited. A look-up is charged before it begins, so that parallel requests have no more of them,
-    /// and refunded unless the token proves invalid. A token that was valid at its last look-up is charged afterwards. Past
-    /// the limit only those are looked up that were valid a moment ago.
+    /// Invalid tokens are rate limited. A look-up is charged before it begins, so that parallel requests cannot
+    /// exceed the limit, and refunded unless the token proves invalid. A token that was valid at its last look-up is
+    /// charged afterwards. Beyond the limit only recently valid tokens are looked up.
     async fn token(
         &self,
         headers: &HeaderMap,
@@ -371,8 +371,8 @@ impl ApiCaller {
     /// Permit to wait, which frees the slot of an active request.
     pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
         let waiting = self.quota.waiting();
-        let waiting = waiting
-            .ok_or_else(|| ApiProblem::rate_limited("too many of one user wait for turns and locks", 1000))?;
+        let waiting =
+            waiting.ok_or_else(|| ApiProblem::rate_limited("too many waiters of this user", 1000))?;
         // Waiters would otherwise use up all slots, and the request that releases the lock could not get in.
         *self.at_once.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(waiting)
@@ -382,7 +382,7 @@ impl ApiCaller {
     pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
         self.quota
             .stream()
-            .ok_or_else(|| ApiProblem::rate_limited("too many event streams of one user", 1000))
+            .ok_or_else(|| ApiProblem::rate_limited("too many event streams of this user", 1000))
     }
 }
 
@@ -401,14 +401,14 @@ impl FromRequestParts<AppState> for ApiCaller {
         if parts.extensions.get::<AlreadyCharged>().is_none()
             && let Err(after_ms) = quota.take()
         {
-            return Err(ApiProblem::rate_limited("too many requests of one user", after_ms));
+            return Err(ApiProblem::rate_limited("rate limit of this user exceeded", after_ms));
         }
         let Some(at_once) = quota.at_once() else {
-            return Err(ApiProblem::rate_limited("too many requests of one user at a time", 100));
+            return Err(ApiProblem::rate_limited("too many concurrent requests of this user", 100));
         };
         let bound = app.gate.bound(&token, hash);
         let Some(RequiredScopes(scopes)) = parts.extensions.get().copied() else {
-            return Err(ApiProblem::internal("a route says no scope"));
+            return Err(ApiProblem::internal("the route declares no scope"));
         };
         if let Some(missing) = scopes.iter().find(|scope| !token.scopes.contains(scope)) {
             let action = format!("{} {}", parts.method, input::route(&parts.extensions).unwrap_or_default());
@@ -423,7 +423,7 @@ impl FromRequestParts<AppState> for ApiCaller {
 fn key(headers: &HeaderMap) -> Result<Option<String>, ApiProblem> {
     let Some(key) = input::header(headers, "idempotency-key")? else { return Ok(None) };
     if key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let detail = "an Idempotency-Key has 1 to 255 visible characters";
+        let detail = "invalid Idempotency-Key: 1 to 255 visible characters required";
         return Err(ApiProblem::new(StatusCode::BAD_REQUEST, sessile::Code::InvalidValue, detail));
     }
     Ok(Some(key.to_owned()))

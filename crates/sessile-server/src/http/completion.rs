@@ -5,10 +5,10 @@
 //! key belongs to the commit alone: the request for the turn has none, and a waiter under the same key looks again when
 //! it holds the turn.
 //!
-//! The session's place in an agent's memory is deleted before the agent is asked. If the turn then fails, the agent may
-//! know messages that the history does not hold. Only a commit stores it again, and any other change of the messages
-//! deletes it. It is not a message, value or setting: a user who could write it could continue in the context of
-//! another user.
+//! The session's place in an agent's memory is deleted before the request to the agent. If the turn then fails, the
+//! agent may know messages that the history does not hold. Only a commit stores it again, and any other change of the
+//! messages deletes it. It is not a message, value or setting: a user who could write it could continue in the
+//! context of another user.
 
 use std::time::Duration;
 
@@ -90,6 +90,7 @@ impl Completion {
             holder: self.caller.token().user.to_string(),
             busy: self.busy,
             mode: LockMode::Exclusive,
+            session: None,
             ttl_ms: self.ttl_ms(),
             wait_ms: self.wait_ms,
         };

@@ -67,7 +67,7 @@ impl Feeds {
         feed
     }
 
-    /// Looks for new events, until nobody follows.
+    /// Polls for new events until the feed has no followers.
     async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: UserStore, key: (UserName, SessionId)) {
         // Upgraded anew in each round, so that the poller itself does not keep the feed alive.
         while let Some(feed) = feed.upgrade() {
@@ -112,7 +112,7 @@ impl Feed {
         full
     }
 
-    /// The next events after a number, as soon as there are some; nothing if they have to be read from the store.
+    /// Waits for events after a number; `None` if they must be read from the store.
     pub(crate) async fn next(&self, seen: i64) -> Option<Vec<Arc<SessionEvent>>> {
         let mut head = self.head.subscribe();
         // The sender is this feed's own.

@@ -24,15 +24,14 @@ pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
     extensions.get::<MatchedPath>().map(MatchedPath::as_str)
 }
 
-/// A header that may be given once.
+/// Header that may occur at most once.
 pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ApiProblem> {
     let mut given = headers.get_all(name).iter();
     let Some(value) = given.next() else { return Ok(None) };
     if given.next().is_some() {
-        return Err(ApiProblem::usage(format!("the header {name} is given more than once")));
+        return Err(ApiProblem::usage(format!("duplicate header {name}")));
     }
-    let text =
-        value.to_str().map_err(|_| ApiProblem::usage(format!("the header {name} is not plain text")))?;
+    let text = value.to_str().map_err(|_| ApiProblem::usage(format!("header {name} is not plain text")))?;
     Ok(Some(text))
 }
 
@@ -46,7 +45,7 @@ pub(crate) fn new_session_id() -> Result<SessionId, ApiProblem> {
     ids::new_session_id().map_err(|error| ApiProblem::internal(error.to_string()))
 }
 
-/// The id of a session, from a path. What cannot be one belongs to nobody.
+/// Id of a session in a path. An invalid id is a session that does not exist.
 pub(crate) fn session(text: &str) -> Result<SessionId, ApiProblem> {
     text.parse().map_err(|_| ApiProblem::no_session())
 }
@@ -55,14 +54,13 @@ pub(crate) fn session(text: &str) -> Result<SessionId, ApiProblem> {
 pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), ApiProblem> {
     if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
         return Err(ApiProblem::invalid(format!(
-            "{what} has 1 to {longest} bytes and no control characters"
+            "invalid {what}: 1 to {longest} bytes without control characters required"
         )));
     }
     Ok(())
 }
 
-/// A name or key that the caller gives to something new. One that cannot be told from another by looking at it is refused;
-/// what exists already is found by [`text`] alone.
+/// Checks a new name or key. A name that looks like another is refused; existing ones are checked by [`text`] alone.
 pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), ApiProblem> {
     text(what, name, longest)?;
     // serde_json would parse an object with a reserved key as an embedded document.
@@ -81,7 +79,7 @@ pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(ApiProblem::invalid(format!("{what} is from {least} to {most}")))
+    Err(ApiProblem::invalid(format!("{what} must be from {least} to {most}")))
 }
 
 /// Variable segments of a path.
@@ -93,11 +91,11 @@ impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Segments<T> {
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiProblem> {
         let path: Result<Path<T>, PathRejection> = Path::from_request_parts(parts, app).await;
         path.map(|Path(segments)| Segments(segments))
-            .map_err(|_| ApiProblem::invalid("the path is not valid UTF-8, or a number in it is none"))
+            .map_err(|_| ApiProblem::invalid("invalid path: not valid UTF-8, or not a number"))
     }
 }
 
-/// Id of the session in a path. It comes last among the parts of a request, so that what is wrong with the others is told
+/// Id of the session in a path. It is extracted last, so that errors of the other parts of a request are reported
 /// first.
 pub(crate) struct SessionSegment(pub(crate) SessionId);
 
@@ -115,16 +113,18 @@ pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &AppState) -> Re
     let media = header(headers, header::CONTENT_TYPE.as_str())?.unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {
-        return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
+        return Err(unsupported("the body must be JSON: `Content-Type: application/json`"));
     }
     let encoding = header(headers, header::CONTENT_ENCODING.as_str())?.unwrap_or("identity");
     // A small compressed body could expand beyond the limit in bytes.
     if !encoding.trim().eq_ignore_ascii_case("identity") {
-        return Err(unsupported("a compressed body is not accepted: send it without Content-Encoding"));
+        return Err(unsupported(
+            "compressed bodies are not supported: send the body without Content-Encoding",
+        ));
     }
     let bytes = tokio::time::timeout(app.limits.body, read(body, app.limits.body_bytes))
         .await
-        .map_err(|_| ApiProblem::timed_out("the body did not come in time"))??;
+        .map_err(|_| ApiProblem::timed_out("reading the body timed out"))??;
     // Before any parser sees it: nesting costs stack.
     check_depth(&bytes, app.limits.depth)?;
     sessile::json::check(&bytes).map_err(|error| ApiProblem::invalid(error.to_string()))?;
@@ -135,16 +135,16 @@ fn unsupported(detail: &str) -> ApiProblem {
     ApiProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail)
 }
 
-/// A body, up to a size. No more of it is ever held.
+/// Reads a body up to a size, and never buffers more.
 pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, ApiProblem> {
-    let too_large = || ApiProblem::too_large(format!("a body has at most {most} bytes"));
+    let too_large = || ApiProblem::too_large(format!("the body is larger than {most} bytes"));
     // Refused by its Content-Length, before a byte is read.
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| ApiProblem::usage("the body ended early, or is not one"))?;
+        let frame = frame.map_err(|_| ApiProblem::usage("the body is incomplete or invalid"))?;
         let data: Bytes = frame.into_data().unwrap_or_default();
         if bytes.len() + data.len() > most {
             return Err(too_large());
@@ -168,13 +168,13 @@ fn check_depth(bytes: &[u8], most: usize) -> Result<(), ApiProblem> {
             _ => {}
         }
         if depth > most {
-            return Err(ApiProblem::invalid(format!("JSON is nested at most {most} deep")));
+            return Err(ApiProblem::invalid(format!("JSON is nested deeper than {most} levels")));
         }
     }
     Ok(())
 }
 
-/// The parameters after the `?`. Whoever takes them names them all; one that nobody took is refused.
+/// Query parameters. A handler takes each by name; parameters that are left over are refused.
 #[derive(Debug)]
 pub(crate) struct QueryParams(Vec<(String, String)>);
 
@@ -193,7 +193,7 @@ impl FromRequestParts<AppState> for QueryParams {
             }
             // Parsers disagree on whether the first or the last one counts.
             if params.iter().any(|(other, _)| *other == name) {
-                return Err(ApiProblem::usage("a parameter is given more than once"));
+                return Err(ApiProblem::usage("duplicate query parameter"));
             }
             params.push((name, value));
         }
@@ -209,7 +209,7 @@ impl QueryParams {
 
     pub(crate) fn number(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, ApiProblem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let number = text.parse().map_err(|_| ApiProblem::invalid(format!("{name} is a number")))?;
+        let number = text.parse().map_err(|_| ApiProblem::invalid(format!("{name} must be a number")))?;
         within(name, number, least, most).map(Some)
     }
 
@@ -218,7 +218,7 @@ impl QueryParams {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),
-            Some(_) => Err(ApiProblem::invalid(format!("{name} is true or false"))),
+            Some(_) => Err(ApiProblem::invalid(format!("{name} must be true or false"))),
         }
     }
 
@@ -232,19 +232,19 @@ impl QueryParams {
         self.text("cursor").map(|cursor| super::reply::after(&cursor)).transpose()
     }
 
-    /// Refuses parameters that nobody took.
+    /// Refuses parameters that the handler did not take.
     pub(crate) fn done(self) -> Result<(), ApiProblem> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => {
-                Err(ApiProblem::usage(format!("there is no parameter {:?} here", shortened(name, 40))))
+                Err(ApiProblem::usage(format!("unknown query parameter {:?}", shortened(name, 40))))
             }
         }
     }
 }
 
 fn decoded(text: &str) -> Result<String, ApiProblem> {
-    let invalid = || ApiProblem::usage("a percent sign in the query is not followed by two digits");
+    let invalid = || ApiProblem::usage("invalid percent-encoding in the query");
     // Replaced before decoding, so that `%2B` stays a plus sign.
     let bytes = sessile_wire::percent::decode(&text.replace('+', " ")).ok_or_else(invalid)?;
     String::from_utf8(bytes).map_err(|_| ApiProblem::usage("the query is not valid UTF-8"))
@@ -265,7 +265,7 @@ pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, ApiP
     };
     match revision {
         Some(revision) => Ok(Some(revision)),
-        None => Err(ApiProblem::usage("If-Match is one ETag as it was given, or If-None-Match is `*`")),
+        None => Err(ApiProblem::usage("If-Match must be an ETag, or If-None-Match must be `*`")),
     }
 }
 

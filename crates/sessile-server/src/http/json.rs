@@ -27,7 +27,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
             // Text that is not JSON at all gets the parser's message, with its line and column.
             && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
         {
-            return Err(ApiProblem::invalid(format!("the body is a JSON object, and not {other}")));
+            return Err(ApiProblem::invalid(format!("the body must be a JSON object, not {other}")));
         }
         serde_json::from_slice(&bytes).map(Json).map_err(|error| not_expected(&error))
     }
@@ -43,8 +43,8 @@ impl FromRequest<AppState> for AnyJson {
     async fn from_request(request: Request<Body>, app: &AppState) -> Result<Self, ApiProblem> {
         let (head, body) = request.into_parts();
         let bytes = input::taken(&head.headers, body, app).await?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| ApiProblem::invalid("the body is not what was expected: it is not valid UTF-8"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| ApiProblem::invalid("invalid body: not valid UTF-8"))?;
         JsonText::parse(&text).map(AnyJson).map_err(|error| not_expected(&error))
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn as_sent(parts: &[Box<RawValue>]) -> Result<Vec<JsonText>, ApiProbl
 
 fn not_expected(error: &serde_json::Error) -> ApiProblem {
     let detail = shortened(&in_words_of_json(&error.to_string()), 300);
-    ApiProblem::invalid(format!("the body is not what was expected: {detail}"))
+    ApiProblem::invalid(format!("invalid body: {detail}"))
 }
 
 /// Kind of JSON that a text begins, unless it is an object.

@@ -87,7 +87,7 @@ pub(crate) struct Logger {
 }
 
 impl Logger {
-    /// The thread ends when the last of these is gone.
+    /// Starts the log thread. It ends when the last handle is dropped.
     pub(crate) fn start(log: Log, to: LogTo, metrics: Arc<Metrics>) -> (Self, Option<JoinHandle<()>>) {
         if log == Log::Off {
             return (Logger { lines: None, metrics }, None);

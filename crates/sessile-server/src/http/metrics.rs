@@ -68,7 +68,7 @@ impl Metrics {
         }
     }
 
-    /// A request was answered. The route is its pattern: what people name does not become a label.
+    /// Counts a request. The route is its pattern, so that names chosen by users do not become labels.
     pub(crate) fn answered(&self, route: &str, method: &'static str, status: u16, took: Duration) {
         let seconds = took.as_secs_f64();
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +116,7 @@ impl Metrics {
             )?;
         }
         let name = "sessile_request_seconds";
-        head(text, name, "histogram", "How long answers took.")?;
+        head(text, name, "histogram", "Duration of responses.")?;
         for ((route, method), times) in &*self.routes.lock().unwrap_or_else(PoisonError::into_inner) {
             let labels = format!("route=\"{route}\",method=\"{method}\"");
             for (part, end) in times.parts.iter().zip(ENDS) {
@@ -127,18 +127,22 @@ impl Metrics {
             writeln!(text, "{name}_count{{{labels}}} {}", times.count)?;
         }
         for (gauge, name, help) in [
-            (Gauge::InFlight, "sessile_requests_in_flight", "Requests being answered."),
+            (Gauge::InFlight, "sessile_requests_in_flight", "Requests in progress."),
             (Gauge::Connections, "sessile_connections", "Open connections."),
             (Gauge::Streams, "sessile_event_streams", "Open event streams."),
-            (Gauge::Waiting, "sessile_waiting", "Requests that wait for a turn or a lock."),
+            (Gauge::Waiting, "sessile_waiting", "Requests waiting for a turn or a lock."),
         ] {
             head(text, name, "gauge", help)?;
             writeln!(text, "{name} {}", self.now(gauge))?;
         }
         for (counter, name, help) in [
-            (&self.limited, "sessile_rate_limited_total", "Requests refused as too many."),
-            (&self.unrecorded, "sessile_audit_lost_total", "Reads that could not be put on the record."),
-            (&self.unlogged, "sessile_log_lost_total", "Log lines that nobody took in time."),
+            (&self.limited, "sessile_rate_limited_total", "Requests refused by a rate limit or quota."),
+            (&self.unrecorded, "sessile_audit_lost_total", "Reads missing from the audit log."),
+            (
+                &self.unlogged,
+                "sessile_log_lost_total",
+                "Log lines dropped because standard error was blocked.",
+            ),
         ] {
             head(text, name, "counter", help)?;
             writeln!(text, "{name} {}", counter.load(Ordering::Relaxed))?;

@@ -22,8 +22,8 @@
 //! 4. A change wakes the waiters of this process: the first in line, and the streams of the session. Changes of other
 //!    processes are found by the first in line, and once per followed session.
 //!
-//! An error holds no text of the store, no path and nothing of another user: those go to the log. Whatever a client
-//! sends, keeps open or leaves unread is bounded in size and time.
+//! An error contains no text of the store, no path and no data of another user: those go to the log. Everything that
+//! a client sends, keeps open or leaves unread is bounded in size and time.
 
 mod anonymous_limits;
 mod app;

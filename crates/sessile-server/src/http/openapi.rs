@@ -12,9 +12,7 @@ use super::route::{ResponseBody, Route};
 use super::routes;
 use crate::account::TokenScope;
 
-const DESCRIPTION: &str = "Sessions, messages, turns, values and locks of many users, who never see each other's. Another \
-    user's session is not found. Every write takes an Idempotency-Key. Errors are application/problem+json with the codes \
-    of the command line.";
+const DESCRIPTION: &str = "Sessions, messages, turns, values and locks for many users. Users cannot see each other's data: another user's session is not found. Every write accepts an Idempotency-Key. Errors are application/problem+json with the codes of the command line.";
 
 /// Type that a schema is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +33,7 @@ impl SchemaOf {
 #[schemars(rename = "OpenApi")]
 pub(super) struct OpenApiDocument {}
 
-/// Generators of the schemas: what a request may leave out, a response always has.
+/// Generators of the schemas. Optional fields of requests are required in responses.
 struct Schemas {
     requests: SchemaGenerator,
     responses: SchemaGenerator,
@@ -104,7 +102,7 @@ pub fn document() -> String {
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token of `sessile user token create`: `sst_...`.",
+                    "description": "Token from `sessile user token create`: `sst_...`.",
                 },
             },
             "parameters": parameters,
@@ -123,7 +121,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         operation["security"] = json!([]);
     } else if !route.scopes.is_empty() {
         let scopes: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
-        operation["description"] = json!(format!("Needs a token with the scope {}.", scopes.join(" and ")));
+        operation["description"] = json!(format!("Requires the scope {}.", scopes.join(" and ")));
     }
     let parameters: Vec<Value> = parameters(route).into_iter().map(Parameter::reference).collect();
     if !parameters.is_empty() {
@@ -169,7 +167,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         responses.insert("204".to_owned(), json!({ "description": description }));
     }
     if route.may_stream {
-        let description = "With `Accept: text/event-stream`: the reply as it comes, then all of it.";
+        let description = "With `Accept: text/event-stream`: parts of the reply, then the whole reply.";
         let streamed = json!({ "description": description, "content": schemas.events() });
         responses.insert("200".to_owned(), streamed);
     }
@@ -199,22 +197,22 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
 
 fn status_description(status: u16) -> &'static str {
     match status {
-        204 => "There is nothing to come.",
-        304 => "It has not changed.",
-        400 => "The request is not one, or a value in it cannot be.",
-        401 => "A valid token is needed.",
-        403 => "The token does not allow this, or the login was refused.",
-        404 => "There is no such thing of yours.",
-        408 => "What was waited for did not come in time.",
-        409 => "Somebody else has it, it has changed, or nobody has decided yet.",
-        410 => "The session has ended or expired, or the events are not kept any more.",
-        412 => "It has changed since.",
-        413 => "It is too large.",
-        415 => "A body is JSON.",
-        422 => "The idempotency key was used for something else.",
+        204 => "No further events.",
+        304 => "Not modified.",
+        400 => "Invalid request or value.",
+        401 => "Missing or invalid token.",
+        403 => "Missing scope, or login denied.",
+        404 => "Not found.",
+        408 => "Timed out.",
+        409 => "Conflict: held by another holder, changed meanwhile, or login pending.",
+        410 => "The session has ended or expired, or the events are no longer kept.",
+        412 => "Precondition failed: changed meanwhile.",
+        413 => "Body too large.",
+        415 => "The body must be JSON.",
+        422 => "The idempotency key was used for another request.",
         429 => "Too many requests.",
-        502 => "The upstream cannot be reached, or gave no reply.",
-        504 => "The upstream did not answer in time.",
-        _ => "The service or its store cannot do it now.",
+        502 => "Upstream unreachable, or invalid response.",
+        504 => "Upstream timed out.",
+        _ => "Service or store unavailable.",
     }
 }

@@ -92,12 +92,12 @@ fn text_up_to(most: usize) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": most })
 }
 
-pub(super) const LIMIT: Parameter = Parameter::query("limit", "Items of the page at most.", || {
+pub(super) const LIMIT: Parameter = Parameter::query("limit", "Maximum number of items.", || {
     integer_or(1, MAX_PAGE_ITEMS, DEFAULT_PAGE_ITEMS)
 });
 
 pub(super) const CURSOR: Parameter =
-    Parameter::query("cursor", "Cursor of the page: `next` of the page before.", text);
+    Parameter::query("cursor", "Cursor of the page: `next` of the previous page.", text);
 
 pub(super) const LIVE: Parameter = Parameter::query(
     "live",
@@ -118,7 +118,7 @@ pub(super) const REASON: Parameter = Parameter::query(
 );
 
 pub(super) const AFTER: Parameter =
-    Parameter::query("after", "Number after which to begin.", || integer_or(0, MAX_INTEGER, 0));
+    Parameter::query("after", "Start after this number.", || integer_or(0, MAX_INTEGER, 0));
 
 pub(super) const LAST: Parameter =
     Parameter::query("last", "Number of last messages, instead of `after` and `limit`.", || {
@@ -138,7 +138,7 @@ pub(super) const REPLY: Parameter = Parameter::query(
 
 pub(super) const BUSY: Parameter = Parameter::query(
     "busy",
-    "With `reply`: behaviour if somebody has the turn.",
+    "With `reply`: behavior if the turn is held.",
     || json!({ "type": "string", "enum": ["enqueue", "reject", "interrupt"], "default": "enqueue" }),
 );
 

@@ -59,8 +59,7 @@ impl ApiProblem {
 
     /// A reply was requested, and no upstream is configured: 400.
     pub(crate) fn no_upstream() -> Self {
-        let mut problem =
-            ApiProblem::usage("this service has no upstream: it keeps messages, and writes none");
+        let mut problem = ApiProblem::usage("the service has no upstream and cannot write replies");
         problem.reason = Some(ProblemReason::NoUpstream);
         problem
     }
@@ -75,18 +74,18 @@ impl ApiProblem {
         ApiProblem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail)
     }
 
-    /// A session that the caller has not. It is the same for one that nobody has.
+    /// Session that the caller cannot access. The problem is the same as for one that does not exist.
     pub(crate) fn no_session() -> Self {
-        ApiProblem::new(StatusCode::NOT_FOUND, Code::SessionNotFound, "there is no such session")
+        ApiProblem::new(StatusCode::NOT_FOUND, Code::SessionNotFound, "session not found")
     }
 
     pub(crate) fn no_entry() -> Self {
-        ApiProblem::new(StatusCode::NOT_FOUND, Code::EntryNotFound, "there is no value under this key")
+        ApiProblem::new(StatusCode::NOT_FOUND, Code::EntryNotFound, "key not found")
     }
 
-    /// No token, or none that counts: 401. Which of the two, and why, is not said.
+    /// Missing or invalid token: 401. The response does not state which.
     pub(crate) fn unauthenticated() -> Self {
-        let detail = "a valid token is needed: `Authorization: Bearer sst_...`";
+        let detail = "valid token required: `Authorization: Bearer sst_...`";
         let mut problem = ApiProblem::new(StatusCode::UNAUTHORIZED, Code::CredentialRejected, detail);
         problem.authenticate = Some(Box::new(HeaderValue::from_static("Bearer realm=\"sessile\"")));
         problem
@@ -129,7 +128,7 @@ impl ApiProblem {
 
     /// An invalid reply of the upstream: 502.
     pub(crate) fn unusable(cause: impl Into<String>) -> Self {
-        let detail = "what the upstream answered is no reply; nothing was appended";
+        let detail = "invalid response from the upstream; nothing was appended";
         let mut problem = ApiProblem::new(StatusCode::BAD_GATEWAY, Code::AgentRefused, detail);
         problem.cause = Some(cause.into());
         problem
@@ -140,6 +139,11 @@ impl ApiProblem {
         // Zero would make clients retry in a busy loop.
         self.retry_after_ms = Some(after_ms.max(1));
         self
+    }
+
+    /// Code of the failure.
+    pub(crate) fn code(&self) -> Code {
+        self.code
     }
 
     /// Whether the store could not be reached.
@@ -160,7 +164,7 @@ impl From<ServiceStoreError> for ApiProblem {
     fn from(error: ServiceStoreError) -> Self {
         match error {
             ServiceStoreError::Unavailable(cause) => {
-                let detail = "the store cannot be reached; with an idempotency key it is safe to try again";
+                let detail = "the store is unreachable; requests with an idempotency key are safe to retry";
                 let mut problem = ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail);
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
@@ -190,19 +194,20 @@ impl From<UpstreamError> for ApiProblem {
         let (status, code, detail, is_transient, cause) = match error {
             UpstreamError::Unusable(cause) => return ApiProblem::unusable(cause),
             UpstreamError::Unreachable(cause) => {
-                let detail = "the upstream cannot be reached, or broke off; nothing was appended".to_owned();
+                let detail =
+                    "the upstream is unreachable or closed the connection; nothing was appended".to_owned();
                 (StatusCode::BAD_GATEWAY, Code::Unreachable, detail, true, cause)
             }
             UpstreamError::TimedOut => {
-                let detail = "the upstream did not answer in time; nothing was appended".to_owned();
-                (StatusCode::GATEWAY_TIMEOUT, Code::TimedOut, detail, true, "it took too long".to_owned())
+                let detail = "the upstream timed out; nothing was appended".to_owned();
+                (StatusCode::GATEWAY_TIMEOUT, Code::TimedOut, detail, true, "timed out".to_owned())
             }
             UpstreamError::Declined { detail: cause, is_transient, .. } => {
-                let detail = "the agent upstream did not do it; nothing was appended".to_owned();
+                let detail = "the upstream agent failed; nothing was appended".to_owned();
                 (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_transient, cause)
             }
             UpstreamError::Refused { status, detail: cause } => {
-                let detail = format!("the upstream answered with the status {status}; nothing was appended");
+                let detail = format!("the upstream returned status {status}; nothing was appended");
                 let is_transient = status == 429 || status >= 500;
                 (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_transient, cause)
             }
@@ -217,25 +222,26 @@ impl From<Refusal> for ApiProblem {
     fn from(refusal: Refusal) -> Self {
         let conflict = |code, detail: String| ApiProblem::new(StatusCode::CONFLICT, code, detail);
         let lost = |number: i64| {
-            let detail = format!("{number} is not held, or not any more: its time was over, or it was taken");
+            let detail =
+                format!("fencing token {number} is no longer valid: the lease expired or was taken over");
             conflict(Code::LockLost, detail)
         };
         match refusal {
             // The same answer for a missing session and for another user's, so that ids cannot be tried out.
-            Refusal::NoSession | Refusal::NoAccount => ApiProblem::no_session(),
+            Refusal::NoSession | Refusal::NoAccount | Refusal::AccountExists => ApiProblem::no_session(),
             Refusal::SessionOver => {
                 ApiProblem::new(StatusCode::GONE, Code::SessionExpired, "the session has ended or expired")
             }
             Refusal::NameTaken => {
-                conflict(Code::SessionExists, "another live session of yours has this name".to_owned())
+                conflict(Code::SessionExists, "a live session with this name already exists".to_owned())
             }
             Refusal::Changed { revision } => {
-                let detail = format!("it has changed since: it is at {revision}");
+                let detail = format!("revision conflict: the current revision is {revision}");
                 ApiProblem { revision: Some(revision), ..conflict(Code::RevisionConflict, detail) }
             }
             Refusal::Held { expires_ms, .. } => {
                 let left = (expires_ms - now_ms()).max(1);
-                conflict(Code::LockHeld, "somebody else holds it, or waits for it".to_owned())
+                conflict(Code::LockHeld, "the lock or turn is held or awaited by another holder".to_owned())
                     .retry_after(left)
             }
             Refusal::Lost { token } => lost(token.get()),
@@ -244,18 +250,29 @@ impl From<Refusal> for ApiProblem {
             Refusal::KeyReused => ApiProblem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 Code::InvalidValue,
-                "this idempotency key was used for something else",
+                "the idempotency key was used for another request",
             ),
         }
     }
 }
 
 impl ApiProblem {
+    /// Title: the meaning of the code, or of the status where the code covers several.
+    fn title(&self) -> &'static str {
+        match (self.code, self.status) {
+            (Code::Usage, StatusCode::NOT_FOUND) => "Path not found.",
+            (Code::Usage, StatusCode::METHOD_NOT_ALLOWED) => "Method not allowed.",
+            (Code::Usage, StatusCode::NOT_ACCEPTABLE) => "Not acceptable.",
+            (Code::Usage, StatusCode::UNSUPPORTED_MEDIA_TYPE) => "Unsupported media type.",
+            (code, _) => code.about(),
+        }
+    }
+
     /// Body of the response.
     pub(crate) fn details(&self) -> ProblemDetails {
         ProblemDetails {
             kind: format!("urn:sessile:error:{}", self.code.as_str()),
-            title: self.code.about().to_owned(),
+            title: self.title().to_owned(),
             status: self.status.as_u16(),
             detail: self.detail.clone(),
             code: self.code.as_str().to_owned(),

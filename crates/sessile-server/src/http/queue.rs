@@ -6,11 +6,11 @@
 //! - Waiters of a process whose last heartbeat (`serve/heartbeat.rs`) is older than a second are skipped. A skipped
 //!   waiter keeps its place until it expires, so that skipping a live one costs it one turn of waiting and nothing
 //!   else. A waiter whose request timed out under an idempotency key is skipped in the same way.
-//! - A place belongs to the request that asked for it last. The same request, sent again under its key to any process,
+//! - A place belongs to the last request for it. The same request, sent again under its key to any process,
 //!   takes the place over; the earlier one can then neither acquire nor release it.
-//! - A place that no client learned of is released, and its key then asks anew. The fencing token is assigned when the
+//! - A place that no client learned of is released, and a retry with its key gets a new place. The fencing token is assigned when the
 //!   place is held.
-//! - The messages of a turn are read after it is held: nobody else can append then, and the stored answer of an
+//! - The messages of a turn are read after it is held: no other request can append then, and the stored answer of an
 //!   idempotency key stays small.
 
 use std::time::Duration;
@@ -26,6 +26,7 @@ use super::input;
 use super::metrics::{Gauge, GaugeGuard};
 use super::problem::ApiProblem;
 use crate::change::{Busy, ChangeOutcome, StoreChange};
+use crate::ids::SessionId;
 use crate::model::{Resource, Ticket};
 
 /// Attempts to release a place in a store that is unavailable, and the first and longest delay between two of them.
@@ -41,6 +42,8 @@ pub(crate) struct LeaseRequest {
     pub(crate) mode: LockMode,
     pub(crate) ttl_ms: i64,
     pub(crate) wait_ms: i64,
+    /// Session that a lock belongs to.
+    pub(crate) session: Option<SessionId>,
 }
 
 struct LeaseWait {
@@ -90,7 +93,7 @@ impl LeaseWait {
     }
 
     async fn held(&self, reply: &mut Reply) -> Result<Ticket, ApiProblem> {
-        let LeaseRequest { resource, holder, busy, mode, ttl_ms, wait_ms } = &self.wanted;
+        let LeaseRequest { resource, holder, busy, mode, ttl_ms, wait_ms, session } = &self.wanted;
         let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
         // Joined before the request is stored, so that a release in between is not missed.
         let line = self.bound.wakeups().line(self.bound.user(), &resource.key());
@@ -103,6 +106,7 @@ impl LeaseWait {
             mode: *mode,
             ttl_ms: *ttl_ms,
             wait_ms: *wait_ms,
+            session: session.clone(),
             history: 0,
         };
         let asked = match self.bound.change(ask, self.key.clone()).await {
@@ -135,7 +139,7 @@ impl LeaseWait {
                 }
                 () = tokio::time::sleep_until(until) => {
                     self.back().wait_no_longer().await;
-                    return Err(ApiProblem::timed_out("somebody else still holds it"));
+                    return Err(ApiProblem::timed_out("the lock or turn is still held by another holder"));
                 }
                 () = waiter.wait_until_due(|| self.bound.woken(resource, asked.place)) => {}
             }
@@ -145,6 +149,7 @@ impl LeaseWait {
                 place: asked.place,
                 claim: self.claim.clone(),
                 ttl_ms: *ttl_ms,
+                session: session.clone(),
                 history: 0,
             };
             match self.bound.change(wait, None).await {
@@ -195,7 +200,7 @@ pub(crate) fn ticket(done: ChangeOutcome) -> Result<Ticket, ApiProblem> {
 pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> ApiProblem {
     let text = format!("{answer:?}");
     // Shortened, because an answer may hold messages, and the cause goes to the log.
-    ApiProblem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
+    ApiProblem::internal(format!("unexpected outcome: {}", sessile::text::shortened(&text, 40)))
 }
 
 /// A lease that is released when the guard is dropped, unless it is kept: for work that may fail before the client knows of

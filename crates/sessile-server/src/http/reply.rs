@@ -1,12 +1,17 @@
 //! HTTP responses of the API.
 
-use axum::body::Body;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hyper::body::Frame;
 use serde::Serialize;
 use sessile_wire::service::CursorPage;
+use tokio::sync::mpsc;
 
 use super::problem::ApiProblem;
 
@@ -17,6 +22,30 @@ pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
+}
+
+/// Response with server-sent events, which the sender of this channel writes.
+pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Response {
+    let mut response = Response::new(Body::new(ChunkedBody(pieces)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Proxies would gather them.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Body of the chunks that a stream sends.
+struct ChunkedBody(mpsc::Receiver<Bytes>);
+
+impl axum::body::HttpBody for ChunkedBody {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
 }
 
 /// Response with a JSON body whose ETag is its revision.
@@ -62,7 +91,7 @@ pub(crate) fn page<P: CursorPage + Serialize>(
 
 /// Last item of the page before, from a cursor.
 pub(crate) fn after(cursor: &str) -> Result<String, ApiProblem> {
-    let wrong = || ApiProblem::invalid("the cursor is not one that was given");
+    let wrong = || ApiProblem::invalid("invalid cursor");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     let text = String::from_utf8(bytes).map_err(|_| wrong())?;
     // A cursor comes from the client and goes into a query, so it is checked like any other input.

@@ -8,7 +8,7 @@ use super::problem::ApiProblem;
 /// The largest head that is accepted, counted as the bytes of its target, names and values.
 pub(crate) const MOST_BYTES: usize = 32 << 10;
 
-/// Refuses a head that is too large, and one that does not say once and clearly which host is asked.
+/// Refuses a head that is too large, or without exactly one valid host.
 pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), ApiProblem> {
     let target = target.path_and_query().map_or(0, |target| target.as_str().len());
     // The four bytes are the colon, the space and the line end, as the line was sent.
@@ -22,7 +22,7 @@ pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Resu
         // HTTP/1.0 has no Host; 1.1 requires exactly one (RFC 9112, 3.2).
         (None, _) if version < Version::HTTP_11 => Ok(()),
         (None, _) => Err(ApiProblem::usage("the Host header is missing")),
-        (Some(_), Some(_)) => Err(ApiProblem::usage("the Host header is given more than once")),
+        (Some(_), Some(_)) => Err(ApiProblem::usage("duplicate Host header")),
         (Some(host), None) => {
             let is_host =
                 // An empty Host is valid where the target has no authority (RFC 9112, 3.2).

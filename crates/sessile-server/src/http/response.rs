@@ -59,10 +59,10 @@ pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, ApiProblem> {
 /// Lock that is held, with its queue.
 pub(super) fn held_lock(lock: LockRecord) -> Result<HeldLock, ApiProblem> {
     let LockRecord { name, ticket, others, waiting } = lock;
-    let (mode, ticket) = (ticket.mode, lease(ticket)?);
+    let (mode, session, ticket) = (ticket.mode, ticket.session.clone(), lease(ticket)?);
     let others = others.into_iter().map(lease);
     let holders = std::iter::once(Ok(ticket.clone())).chain(others).collect::<Result<_, _>>()?;
-    Ok(HeldLock { lock: ServiceLock { name, mode, ticket }, waiting, holders })
+    Ok(HeldLock { lock: ServiceLock { name, mode, session, ticket }, waiting, holders })
 }
 
 /// Numbers of the messages that a change appended.

@@ -1,5 +1,5 @@
-//! A route: what is answered, who may ask, and what the reference says of it. The router and the OpenAPI document are both
-//! made from the list of these, so that neither has one that the other has not.
+//! Route: handler, required scopes and reference text. The router and the OpenAPI document are generated from one
+//! list of routes, so that they cannot differ.
 
 use axum::Extension;
 use axum::handler::Handler;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
@@ -61,18 +61,28 @@ enum RequestSource {
 
 fn with_middleware(routes: Router<AppState>, app: AppState, from: RequestSource) -> Router {
     routes
-        .fallback(|| async {
-            ApiProblem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
+        .fallback(|uri: Uri| async move {
+            ApiProblem::new(StatusCode::NOT_FOUND, Code::Usage, not_found(uri.path()))
         })
         .method_not_allowed_fallback(|| async {
-            ApiProblem::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                Code::Usage,
-                "this path does not take this method",
-            )
+            ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, Code::Usage, "method not allowed")
         })
         .layer(from_fn_with_state((app.clone(), from), with_request_context))
         .with_state(app)
+}
+
+/// Detail of a request for an unknown path. Paths that other services have get the one of this service.
+fn not_found(path: &str) -> &'static str {
+    match path.trim_end_matches('/') {
+        "" => "path not found; the API is at /v1, its description at /openapi.json",
+        "/health" | "/live" | "/livez" | "/ping" | "/v1/health" => {
+            "path not found; health is at /healthz, readiness at /readyz"
+        }
+        "/ready" | "/status" | "/v1/ready" | "/v1/status" => {
+            "path not found; readiness is at /readyz, health at /healthz"
+        }
+        _ => "path not found",
+    }
 }
 
 async fn with_request_context(

@@ -15,7 +15,7 @@ const MOST: usize = 8 << 20;
 /// Time to drain them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Rest of a body after its reader is gone.
+/// Unread rest of a body.
 #[derive(Clone, Debug)]
 pub(super) struct UnreadBody(Arc<Mutex<Body>>);
 

@@ -20,7 +20,7 @@ const SHARE: u32 = 20;
 pub(super) struct ValidTokens {
     /// Of the tokens that can be used, taken only while it is needed.
     snapshot: Mutex<Snapshot>,
-    /// Beginnings of the hashes of tokens that were valid at their last look-up. No more than tokens were created.
+    /// Prefixes of the hashes of tokens that were valid at their last look-up. At most one per created token.
     seen: std::sync::Mutex<HashSet<u64>>,
 }
 

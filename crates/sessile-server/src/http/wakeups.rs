@@ -1,7 +1,7 @@
 //! Wakeups of requests that wait for a turn or lock, instead of polling the store.
 //!
-//! Changes of this process wake waiters at once. Changes of other processes are reported by the store, or found by polling:
-//! only the first waiter polls, for waiters are in the order of the store's queue, and none behind the first can be next.
+//! Changes of this process wake waiters at once. The store reports changes of other processes, or the first waiter
+//! polls for them. Waiters are in the order of the store's queue, so no other can be next.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,7 +59,7 @@ pub(crate) struct Waiter {
 }
 
 impl WakeupHub {
-    /// Line of a resource. It must exist before the store is asked for a place, or a wakeup may be missed.
+    /// Line of a resource. It must exist before a place is requested from the store, or a wakeup may be missed.
     pub(crate) fn line(&self, user: &UserName, resource: &str) -> Arc<WaitLine> {
         let mut lines = lock(&self.lines);
         let key = (user.clone(), resource.to_owned());
@@ -122,7 +122,7 @@ impl WaitLine {
 }
 
 impl Waiter {
-    /// Waits until the store should be asked. The first waiter also listens to the store.
+    /// Waits until the store must be queried. The first waiter also listens to the store.
     pub(crate) async fn wait_until_due<F: Future<Output = ()>>(&self, told: impl Fn() -> F) {
         loop {
             if self.slot.is_due.swap(false, Ordering::AcqRel) {

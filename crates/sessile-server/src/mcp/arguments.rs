@@ -29,7 +29,7 @@ pub(super) enum ArgumentTarget {
     Body,
     /// Header `Idempotency-Key`.
     IdempotencyKey,
-    /// Revision of `If-Match`; 0 stands for `If-None-Match: *`.
+    /// Revision of `If-Match`; 0 becomes `If-None-Match: *`.
     Revision,
 }
 
@@ -132,7 +132,11 @@ pub(super) fn parse(
         match given.remove(name).filter(|value| is_body || !value.is_null()) {
             Some(value) => parsed.push((argument, argument.parse(value)?)),
             None if argument.is_required => {
-                return Err(ApiProblem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
+                return Err(ApiProblem::usage(format!(
+                    "{} requires the argument {}",
+                    tool.name,
+                    quoted(name)
+                )));
             }
             None => {}
         }

@@ -162,11 +162,11 @@ mod tests {
     #[test]
     fn invalid_tool_arguments_are_refused() {
         let refusal = |name: &str, given: Value| made(name, given).unwrap_err();
-        assert_eq!(refusal("stop_session", json!({})), "stop_session needs the argument \"session\"");
+        assert_eq!(refusal("stop_session", json!({})), "stop_session requires the argument \"session\"");
         assert_eq!(refusal("stop_session", json!({ "session": null })), refusal("stop_session", json!({})));
         assert_eq!(
             refusal("set_state", json!({ "session": "s", "key": "k" })),
-            "set_state needs the argument \"value\""
+            "set_state requires the argument \"value\""
         );
         assert_eq!(
             refusal("stop_session", json!({ "session": 7 })),

@@ -7,15 +7,15 @@ use sessile_wire::address::Authority;
 
 use crate::http::{ApiProblem, header as one};
 
-/// Lets through what comes from no page, from a page of this machine, or, where TLS or a proxy vouches for the name that the
-/// service is asked by, from a page of that name.
+/// Allows requests without an origin, from a page of this machine, or from a page of the service's own name. The name
+/// counts only if TLS or a proxy verifies it.
 pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), ApiProblem> {
     // Browsers send Origin with every POST; programs send none.
     let Some(origin) = one(headers, header::ORIGIN.as_str())? else { return Ok(()) };
     let refused = ApiProblem::new(
         StatusCode::FORBIDDEN,
         Code::Usage,
-        "pages of another origin are not answered: send no `Origin`, or that of this service",
+        "origin not allowed: send no `Origin`, or that of this service",
     );
     let Some((scheme, text)) = origin.split_once("://") else { return Err(refused) };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::arguments::{Argument, ArgumentTarget};
 use super::tool::{self, ServiceTool};
 
-/// Every tool as clients are told of it, under `listed`; with the request that it is, what is always said in that, and what
-/// becomes of each argument.
+/// Every tool as clients see it, under `listed`, with its request, the request's fixed values, and the place of each
+/// argument.
 pub fn describe_tools() -> Vec<Value> {
     tool::all().iter().map(one).collect()
 }

@@ -180,7 +180,7 @@ fn kind(schema: &Value) -> Option<&str> {
     }
 }
 
-/// The schema of a result: what there always is, and of which kind unless it may be null.
+/// Schema of a result: its required fields, with their types unless they may be null.
 fn result(schemas: &Value, name: &str) -> Value {
     let schema = &schemas[name];
     let members = schema["properties"].as_object().into_iter().flatten();

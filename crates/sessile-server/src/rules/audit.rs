@@ -4,8 +4,8 @@ use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::SessionId;
 use crate::request::Request;
 
-/// The actions that change something, for a statement. The index `audit_changes` has the same ones in the same order, else it
-/// is of no use.
+/// Actions that change something, for a statement. The index `audit_changes` has the same ones in the same order;
+/// otherwise PostgreSQL does not use it.
 macro_rules! changing {
     () => {
         "action IN ('start_session', 'edit_session', 'end_session', 'append', 'rewind', 'fork', 'set_entry', 'ask', \

@@ -156,17 +156,28 @@ impl<'c> Decider<'c> {
             StoreChange::SetEntry { key, value, if_revision, .. } => {
                 self.set_entry(key, value.as_ref(), *if_revision)
             }
-            StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms, history } => {
-                let session = self.session_of(resource)?;
-                let ticket = self.queue.ask(holder, claim, (*busy, *mode), (*ttl_ms, *wait_ms))?;
+            StoreChange::Ask {
+                resource,
+                holder,
+                claim,
+                busy,
+                mode,
+                ttl_ms,
+                wait_ms,
+                session: owner,
+                history,
+            } => {
+                let session = self.session_of(resource, owner.as_ref())?;
+                let times = (*ttl_ms, *wait_ms);
+                let ticket = self.queue.ask(holder, claim, (*busy, *mode), times, owner.as_ref())?;
                 let is_acquired = ticket.token.is_some();
                 Ok(self.placed(session, WaitOutcome { ticket, is_acquired }, *history))
             }
-            StoreChange::Wait { resource, place, claim, ttl_ms, history } => {
-                self.wait(resource, *place, claim, *ttl_ms, *history)
+            StoreChange::Wait { resource, place, claim, ttl_ms, session, history } => {
+                self.wait((resource, session.as_ref()), *place, claim, *ttl_ms, *history)
             }
             StoreChange::Renew { resource, token, ttl_ms } => {
-                self.session = self.session_of(resource)?;
+                self.session = self.session_of(resource, None)?;
                 let ticket = self.queue.renew(*token, *ttl_ms)?;
                 Ok(ChangeOutcome::Ticket { ticket, history: None })
             }
@@ -197,11 +208,11 @@ impl<'c> Decider<'c> {
     fn ask_again(&mut self, change: &'c StoreChange, done: ChangeOutcome) -> ChangeResult {
         match (change, done) {
             (
-                StoreChange::Ask { resource, claim, ttl_ms, wait_ms, history, .. },
+                StoreChange::Ask { resource, claim, ttl_ms, wait_ms, session, history, .. },
                 ChangeOutcome::Ticket { ticket, .. },
             ) => {
                 self.queue.reclaim(ticket.place, claim, *wait_ms);
-                self.wait(resource, ticket.place, claim, *ttl_ms, *history)
+                self.wait((resource, session.as_ref()), ticket.place, claim, *ttl_ms, *history)
             }
             (_, done) => Ok(done),
         }
@@ -209,13 +220,13 @@ impl<'c> Decider<'c> {
 
     fn wait(
         &mut self,
-        resource: &Resource,
+        (resource, owner): (&Resource, Option<&SessionId>),
         place: Position,
         claim: &str,
         ttl_ms: i64,
         history: i64,
     ) -> ChangeResult {
-        let session = self.session_of(resource)?;
+        let session = self.session_of(resource, owner)?;
         let outcome = self.queue.wait(place, claim, ttl_ms)?;
         Ok(self.placed(session, outcome, history))
     }
@@ -249,11 +260,20 @@ impl<'c> Decider<'c> {
         Ok(session)
     }
 
-    /// The live session whose turn a resource is; none for a lock, which belongs to no session.
-    fn session_of(&mut self, resource: &Resource) -> Result<Option<LoadedSession>, Refusal> {
-        match resource {
-            Resource::Turn { .. } => self.live_session().map(Some),
-            Resource::Lock { .. } => Ok(None),
+    /// The live session whose turn a resource is; none for a lock. A lock that belongs to a session is refused once the
+    /// session is over.
+    fn session_of(
+        &mut self,
+        resource: &Resource,
+        owner: Option<&SessionId>,
+    ) -> Result<Option<LoadedSession>, Refusal> {
+        match (resource, owner) {
+            (Resource::Turn { .. }, _) => self.live_session().map(Some),
+            (Resource::Lock { .. }, Some(_)) => {
+                self.session = Some(self.live_session()?);
+                Ok(None)
+            }
+            (Resource::Lock { .. }, None) => Ok(None),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use sessile::database::SENT_CHANGE;
 use sessile::json::ObjectMembers;
 
 use super::snapshot::StoredAnswer;
@@ -10,21 +11,19 @@ use crate::ids::{Position, SessionId};
 use crate::json_text::{JsonText, canonical};
 use crate::query::{CommittedTurn, QueryAnswer, StoredOutcome};
 
-/// Prefix of a stored change whose JSON is as it was sent. Changes without it were stored by versions that rounded numbers.
-const AS_SENT: &str = "as-sent ";
-
 /// Members that differ between retries of a change, and the wait.
 // Ids and claims are generated per attempt, and a retry may wait for less time than the first one.
 const NOT_COMPARED: [&str; 3] = ["id", "claim", "wait_ms"];
 
 /// Stored form of a change under its idempotency key.
 pub(crate) fn encode(change: &StoreChange) -> serde_json::Result<String> {
-    Ok(format!("{AS_SENT}{}", serde_json::to_string(change)?))
+    Ok(format!("{SENT_CHANGE}{}", serde_json::to_string(change)?))
 }
 
-/// The JSON of a stored change, and whether it is as it was sent.
+/// The JSON of a stored change, and whether it is as it was sent. Changes without the prefix were stored by versions that
+/// rounded numbers.
 fn json_of(stored: &str) -> (&str, bool) {
-    stored.strip_prefix(AS_SENT).map_or((stored, false), |json| (json, true))
+    stored.strip_prefix(SENT_CHANGE).map_or((stored, false), |json| (json, true))
 }
 
 /// The stored outcome, if it is that of the same change.

@@ -1,7 +1,8 @@
-//! The rules of the store, without I/O: what a change depends on ([`Dependencies`]), and what it comes to ([`decide`]).
+//! Rules of the store, without I/O.
 //!
-//! A store loads a [`ChangeSnapshot`] of what the change depends on, calls [`decide`], and carries out the [`Write`]s of the
-//! decision in the same transaction. So both stores follow the same rules, and the rules are tested without a database.
+//! A store loads a [`ChangeSnapshot`] of the [`Dependencies`] of a change, calls [`decide`], and executes the
+//! [`Write`]s of the decision in the same transaction. So both stores follow the same rules, and the rules are tested
+//! without a database.
 //!
 //! Not for SQL, locks or retries: these differ from store to store.
 

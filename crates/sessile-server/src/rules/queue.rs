@@ -3,14 +3,14 @@
 //! A shared place waits for every exclusive one before it, held or waiting, so that a stream of shared requests starves
 //! no exclusive one. Turns are exclusive.
 //!
-//! A place whose time is over is removed by the next change of its queue. A waiting place of a process whose heartbeat is
-//! overdue is skipped, and kept for a client that asks for it again.
+//! The next change of a queue removes its expired places. A waiting place of a process whose heartbeat is overdue is
+//! skipped, and kept for a client that retries its request.
 
 use sessile_wire::lock_mode::LockMode;
 
 use super::write::Write;
 use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
-use crate::ids::{FencingToken, Position};
+use crate::ids::{FencingToken, Position, SessionId};
 use crate::model::Ticket;
 
 /// Stored place of a queue.
@@ -35,7 +35,7 @@ pub(crate) struct QueueSnapshot {
     pub(crate) places: Vec<QueuePlace>,
 }
 
-/// A queue that nobody has asked for yet.
+/// Empty queue.
 impl Default for QueueSnapshot {
     fn default() -> Self {
         QueueSnapshot { next: 1, places: Vec::new() }
@@ -88,6 +88,7 @@ impl QueueState {
         claim: &str,
         (busy, mode): (Busy, LockMode),
         (ttl_ms, wait_ms): (i64, i64),
+        session: Option<&SessionId>,
     ) -> Outcome {
         self.sweep();
         let blocker = self.blocker(Position::new(i64::MAX), mode).map(|place| place.ticket.clone());
@@ -112,6 +113,7 @@ impl QueueState {
             place: position,
             token: None,
             holder: holder.to_owned(),
+            session: session.map(SessionId::to_string),
             mode,
             asked_ms: self.now,
             expires_ms: self.waiting_expiry(wait_ms),

@@ -44,13 +44,13 @@ fn queue_request() -> impl Strategy<Value = QueueRequest> {
 
 /// A queue as a store has it.
 #[derive(Clone, Debug)]
-struct Stored {
+struct StoredQueue {
     now: i64,
     next: i64,
     places: Vec<QueuePlace>,
 }
 
-impl Stored {
+impl StoredQueue {
     /// Rows that a store loads for a change at a position or with a claim.
     fn loaded(&self, position: Option<Position>, claim: Option<&str>) -> Vec<QueuePlace> {
         let waits = |place: &&QueuePlace| {
@@ -123,7 +123,7 @@ impl Stored {
             let token = target.as_ref().and_then(|place| place.ticket.token).unwrap_or(FencingToken::new(-1));
             match (request, position) {
                 (QueueRequest::Ask(busy, mode), _) => {
-                    queue.ask("me", &claim, (busy, mode), (TTL_MS, WAIT_MS)).map(Some)
+                    queue.ask("me", &claim, (busy, mode), (TTL_MS, WAIT_MS), None).map(Some)
                 }
                 (QueueRequest::Wait(_), Some(position)) => {
                     queue.wait(position, &claim, TTL_MS).map(|waited| Some(waited.ticket))
@@ -171,7 +171,7 @@ impl Stored {
 proptest! {
     #[test]
     fn queue_excludes_keeps_order_and_moves(requests in prop::collection::vec(queue_request(), 1..80)) {
-        let mut stored = Stored { now: 1000, next: 1, places: Vec::new() };
+        let mut stored = StoredQueue { now: 1000, next: 1, places: Vec::new() };
         let mut last = 0;
         for (number, request) in requests.into_iter().enumerate() {
             let before: BTreeSet<i64> =

@@ -11,7 +11,7 @@ use crate::change::{ChangeOutcome, Refusal, StoreChange, check_number, check_set
 use crate::ids::SessionId;
 use crate::model::SessionRecord;
 
-/// Reason of the end of a session that expired before its name was given to another one.
+/// End reason of a session that expired before another session got its name.
 const EXPIRED: &str = "expired";
 
 impl Decider<'_> {

@@ -5,12 +5,12 @@ use crate::change::StoreChange;
 use crate::ids::{Position, SessionId};
 use crate::model::{AgentConversation, Resource, SessionRecord};
 
-/// Rows that a change depends on: what a store loads, and locks where it has row locks.
+/// Rows that a change depends on. A store loads them, and locks them if it has row locks.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies<'a> {
     /// Id of the session that the change is about.
     pub(crate) session: Option<&'a SessionId>,
-    /// Name that the change gives to a session: the live session that has it is loaded too.
+    /// New name of a session; the live session with this name is loaded too.
     pub(crate) name: Option<&'a str>,
     /// Whether the session's settings are needed.
     pub(crate) settings: bool,
@@ -59,10 +59,12 @@ impl<'a> Dependencies<'a> {
             StoreChange::SetEntry { session, key, .. } => {
                 Dependencies { session: Some(session), entry: Some(key), ..none }
             }
-            StoreChange::Ask { resource, .. } => Dependencies::of_queue(resource, QueueLock::Insert),
-            StoreChange::Wait { resource, place, .. } => Dependencies {
+            StoreChange::Ask { resource, session, .. } => {
+                Dependencies::of_queue(resource, QueueLock::Insert).with_owner(session.as_ref())
+            }
+            StoreChange::Wait { resource, place, session, .. } => Dependencies {
                 position: Some(*place),
-                ..Dependencies::of_queue(resource, QueueLock::Existing)
+                ..Dependencies::of_queue(resource, QueueLock::Existing).with_owner(session.as_ref())
             },
             StoreChange::Leave { resource, claim, .. } | StoreChange::StepAside { resource, claim } => {
                 Dependencies { claim: Some(claim), ..Dependencies::of_queue(resource, QueueLock::Existing) }
@@ -73,9 +75,14 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// The same for a queue in which a request takes over the place that it was given before.
+    /// Queue with the place that an earlier attempt of the request has.
     pub(crate) fn with_position(self, position: Option<Position>) -> Self {
         Dependencies { position: position.or(self.position), ..self }
+    }
+
+    /// The same for a lock that belongs to a session, which must be live.
+    fn with_owner(self, owner: Option<&'a SessionId>) -> Self {
+        Dependencies { session: self.session.or(owner), ..self }
     }
 
     fn of_turn(session: &'a SessionId) -> Self {

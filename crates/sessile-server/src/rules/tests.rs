@@ -67,7 +67,8 @@ fn expired() -> LoadedSession {
 fn place(position: i64, held: Option<i64>, expires_ms: i64) -> QueuePlace {
     let (place, token) = (at(position), held.map(token));
     let holder = format!("h{position}");
-    let ticket = Ticket { place, token, holder, mode: LockMode::Exclusive, asked_ms: 0, expires_ms };
+    let mode = LockMode::Exclusive;
+    let ticket = Ticket { place, token, holder, mode, session: None, asked_ms: 0, expires_ms };
     QueuePlace { ticket, process: HERE.to_owned(), claim: format!("c{position}"), is_present: true }
 }
 
@@ -93,7 +94,17 @@ fn ask(resource: Resource, busy: Busy) -> StoreChange {
 
 fn ask_in(resource: Resource, busy: Busy, mode: LockMode) -> StoreChange {
     let (holder, claim) = ("me".to_owned(), "mine".to_owned());
-    StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms: 60, wait_ms: 30, history: 2 }
+    StoreChange::Ask {
+        resource,
+        holder,
+        claim,
+        busy,
+        mode,
+        ttl_ms: 60,
+        wait_ms: 30,
+        session: None,
+        history: 2,
+    }
 }
 
 fn append(if_last: Option<i64>) -> StoreChange {
@@ -334,6 +345,7 @@ fn waiter_acquires_the_place_only_when_it_is_next() {
         place: at(position),
         claim: format!("c{position}"),
         ttl_ms: 60,
+        session: None,
         history: 0,
     };
     let with = |places| ChangeSnapshot { queue: queue(places), ..snapshot() };
@@ -489,8 +501,14 @@ fn audit_entry_names_the_subject_and_skips_waiting() {
     let outcome = Ok(ChangeOutcome::Ticket { ticket: waiting.ticket, history: None });
     let entry = AuditEntry { action: "ask", session: None, subject: Some("deploy"), outcome: "done" };
     assert_eq!(AuditEntry::of(&asked, &outcome), Some(entry));
-    let wait =
-        StoreChange::Wait { resource: turn(), place: at(3), claim: String::new(), ttl_ms: 1, history: 0 };
+    let wait = StoreChange::Wait {
+        resource: turn(),
+        place: at(3),
+        claim: String::new(),
+        ttl_ms: 1,
+        session: None,
+        history: 0,
+    };
     let wait = request(wait);
     assert_eq!(AuditEntry::of(&wait, &outcome), None);
     let session = id(1);

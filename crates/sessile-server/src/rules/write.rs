@@ -74,7 +74,7 @@ pub(crate) enum Write<'c> {
     SetNextNumber { resource: String, next: i64 },
     /// Inserts or updates a place of a queue.
     PutPlace { resource: String, place: QueuePlace },
-    /// Records that this process is alive, so that nobody skips a place at which it waits.
+    /// Heartbeat of this process, so that its waiting places are not skipped.
     Heartbeat,
     /// Deletes the answer under an idempotency key.
     DeleteAnswer { key: &'c str },

@@ -32,7 +32,7 @@ pub(super) struct ConnectionHandler {
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// The next connection, if there is room for it; nothing if it went wrong.
+/// Accepts the next connection within the limit; `None` after an error.
 pub(super) async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
@@ -42,7 +42,7 @@ pub(super) async fn accept(
     match listener.accept().await {
         Ok((stream, peer)) => Some((stream, peer, permit)),
         Err(_) => {
-            // Most likely there are no descriptors left; some come free.
+            // Most likely the process is out of descriptors; others will be closed.
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }

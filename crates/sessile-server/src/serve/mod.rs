@@ -86,7 +86,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is public, and tokens would be sent without TLS.
-    #[error("{0} is not this machine alone: give a certificate, or say that a proxy sees to TLS")]
+    #[error("refusing to listen on {0} without TLS; pass --tls-cert and --tls-key, or --behind-proxy")]
     Insecure(SocketAddr),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
@@ -98,7 +98,7 @@ pub enum ServeError {
     #[error("{0}")]
     System(std::io::Error),
     /// The process may not start the threads of the service.
-    #[error("cannot start the threads of the service: {0}")]
+    #[error("cannot start threads: {0}")]
     Threads(std::io::Error),
     /// The store failed.
     #[error(transparent)]

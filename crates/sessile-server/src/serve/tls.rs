@@ -18,7 +18,7 @@ pub(super) fn acceptor(tls: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
         .map_err(|error| failed(&tls.cert, &error))?;
     // A PEM file without a certificate, such as a key in its place, parses as an empty list.
     if certs.is_empty() {
-        return Err(failed(&tls.cert, &"there is no certificate in it"));
+        return Err(failed(&tls.cert, &"no certificate found"));
     }
     let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| failed(&tls.key, &error))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -1,4 +1,4 @@
-//! Write timeout of a connection: a response that the client does not read is not kept for ever.
+//! Write timeout of a connection: a client that does not read its response is disconnected.
 
 use std::io;
 use std::pin::Pin;

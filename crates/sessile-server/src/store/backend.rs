@@ -74,7 +74,7 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     /// The pending device login with a user code, by the hash of the code.
     fn login<'a>(&'a self, code_hash: &'a SecretHash) -> StoreFuture<'a, Option<Login>>;
 
-    /// Creates the token of an approved device login, once, however often it is asked for.
+    /// Creates the token of an approved device login, once, however often the client polls.
     fn collect_login<'a>(
         &'a self,
         device_hash: &'a SecretHash,
@@ -96,8 +96,8 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
         limit: SweepLimit,
     ) -> StoreFuture<'a, Vec<SessionId>>;
 
-    /// Deletes a session that ended or expired before a time, with all that it has: the last messages first, and no
-    /// more of them at once than the limit says. Whether all of it is deleted.
+    /// Deletes a session that ended or expired before a time, with everything that belongs to it: the last messages
+    /// first, and at most `limit` of them per call. Returns whether the session is deleted completely.
     fn delete_session<'a>(
         &'a self,
         user: &'a UserName,
@@ -134,7 +134,7 @@ impl ServiceStore {
         Ok(ServiceStore(Arc::new(PostgresStore::open(url, options).await?)))
     }
 
-    /// Retention of ended sessions that the store was created with; none if it keeps them for ever.
+    /// Retention of ended sessions that the store was created with; `None` keeps them.
     pub async fn session_retention(&self) -> Result<Option<Duration>, ServiceStoreError> {
         let millis = self.setting(KEEP_SESSIONS.0).await?;
         Ok(millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis))

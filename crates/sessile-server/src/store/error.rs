@@ -4,16 +4,16 @@
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ServiceStoreError {
     /// The store is unreachable or too busy. A retry may succeed; with an idempotency key nothing is done twice.
-    #[error("the store cannot be reached: {0}")]
+    #[error("cannot reach the store: {0}")]
     Unavailable(String),
     /// The store failed.
     #[error("the store failed: {0}")]
     Failed(String),
     /// The database refused the role or the password.
-    #[error("the store lets nobody in with this role and password: {0}")]
+    #[error("PostgreSQL refused the login of the role: {0}")]
     Refused(String),
-    /// The database requires a password, and none was given.
-    #[error("the store wants a password, and none was given")]
+    /// The database requires a password, and the configuration has none.
+    #[error("the store requires a password")]
     NoPassword,
     /// A newer version of this program has changed the tables.
     #[error("{store} has schema version {found}; this program supports versions up to {known}")]
@@ -26,6 +26,6 @@ pub enum ServiceStoreError {
         known: i64,
     },
     /// The address is invalid, or the database must not be used.
-    #[error("the store cannot be used: {0}")]
+    #[error("invalid store: {0}")]
     Unfit(String),
 }

@@ -1,4 +1,4 @@
-//! Lists with filters, for both stores: what a bounded scan found becomes a page and the cursor of the next one.
+//! Lists with filters, for both stores: turn the result of a bounded scan into a page and the cursor of the next one.
 
 use crate::ids::SessionId;
 use crate::model::{HistoryEntry, Ticket};
@@ -53,7 +53,7 @@ pub(super) fn pick(candidates: Vec<SessionCandidate>, scan: i64, limit: i64) -> 
     (picked, next.map(String::from))
 }
 
-/// Rows to read for a page of the audit log: with a filter, more than are asked for.
+/// Rows to read for a page of the audit log; with a filter, more than requested.
 pub(super) fn history_scan(session: Option<&str>, since_ms: Option<i64>, limit: i64) -> i64 {
     if session.is_some() || since_ms.is_some() { limit.max(SCAN_ROWS) } else { limit.max(0) }
 }

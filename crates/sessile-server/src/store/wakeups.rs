@@ -1,5 +1,5 @@
-//! Wakeups of the waiter that is next in a queue, and of nobody else: if all looked each time, all would wait for each other.
-//! A wakeup is only a hint: a waiter without one looks by itself a little later.
+//! Wakeups of the next waiter in a queue only: if all waiters polled each time, all would wait for each other. A
+//! wakeup is only a hint: a waiter without one polls a little later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -38,7 +38,7 @@ pub(super) fn message(body: &Value) -> Value {
 pub(super) fn reply(bytes: &[u8]) -> Result<String, UpstreamError> {
     let answer = parse(bytes)?;
     let content = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
-    content.map(str::to_owned).ok_or_else(|| UpstreamError::Unusable("there is no text in it".to_owned()))
+    content.map(str::to_owned).ok_or_else(|| UpstreamError::Unusable("no text in the reply".to_owned()))
 }
 
 /// Parses an event of a stream.
@@ -54,8 +54,7 @@ pub(super) fn chunk(data: &str) -> Result<ChatChunk, UpstreamError> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, UpstreamError> {
-    sessile::json::from_slice(bytes)
-        .map_err(|error| UpstreamError::Unusable(format!("it is not JSON: {error}")))
+    sessile::json::from_slice(bytes).map_err(|error| UpstreamError::Unusable(format!("not JSON: {error}")))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl UpstreamSite {
         // Checked at start-up, so that an unusable key does not fail every reply later.
         let is_header = |key: &Secret| key.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if key.as_ref().is_some_and(|key| key.is_empty() || !is_header(key)) {
-            return Err("the key is not one line of visible characters".to_owned());
+            return Err("the key must be one line of visible characters".to_owned());
         }
         Ok(UpstreamSite { base, origin, tls, key })
     }
@@ -90,10 +90,10 @@ impl UpstreamSite {
 
 /// Parses a URL that a path can be appended to.
 fn parse_base(url: &str) -> Result<(Uri, HttpOrigin), String> {
-    let malformed = || "it is not a URL of the form https://HOST/PATH".to_owned();
+    let malformed = || "not a URL of the form https://HOST/PATH".to_owned();
     let origin = HttpOrigin::of_secure_url(url).map_err(|error| match error {
-        AddressError::UserInfo => "a user name or password has no place in a URL".to_owned(),
-        AddressError::Insecure => "without https, whoever is in between would see everything".to_owned(),
+        AddressError::UserInfo => "user names and passwords are not allowed in URLs".to_owned(),
+        AddressError::Insecure => "https is required for remote upstreams".to_owned(),
         AddressError::Malformed | AddressError::Scheme | AddressError::Host | AddressError::Port => {
             malformed()
         }
@@ -151,7 +151,7 @@ impl UpstreamSite {
         });
         let stream = connected
             .await
-            .map_err(|_| UpstreamError::Unreachable("it does not take the connection".to_owned()))?
+            .map_err(|_| UpstreamError::Unreachable("connection refused".to_owned()))?
             .map_err(|error| unreachable(&error))?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
@@ -191,7 +191,8 @@ impl UpstreamSite {
         }
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
-            let mut value = value.map_err(|_| UpstreamError::Unusable("the key is no header".to_owned()))?;
+            let mut value =
+                value.map_err(|_| UpstreamError::Unusable("the key is not a valid header".to_owned()))?;
             // Keeps the key out of debug output, and out of header compression tables.
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
@@ -224,7 +225,7 @@ impl SiteResponse {
         // One byte more, to tell a body that just fits from one that is too long.
         let all = self.some(most + 1).await?;
         if all.len() > most {
-            return Err(UpstreamError::Unusable("the answer is too long".to_owned()));
+            return Err(UpstreamError::Unusable("the response is too long".to_owned()));
         }
         Ok(all)
     }

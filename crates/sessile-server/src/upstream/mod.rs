@@ -225,7 +225,7 @@ async fn read_stream(
             }
         }
     }
-    if is_whole { Ok(reply) } else { Err(UpstreamError::Unreachable("the stream broke off".to_owned())) }
+    if is_whole { Ok(reply) } else { Err(UpstreamError::Unreachable("the stream ended early".to_owned())) }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ with_every_store! {
     waiter_of_a_live_process_is_not_skipped
     place_belongs_to_the_last_claim
     lock_excludes_within_a_user_only
+    lock_of_a_session_is_found_and_refused_after_its_end
     shared_lock_admits_readers_and_starves_no_writer
 }
 
@@ -167,6 +168,7 @@ async fn waiter_of_a_dead_process_is_skipped(store: &Throwaway) {
         place: again.place,
         claim: "again".to_owned(),
         ttl_ms: 60_000,
+        session: None,
         history: 0,
     };
     assert!(ticket(here.change(wait).await).token.is_some());
@@ -242,6 +244,47 @@ async fn place_belongs_to_the_last_claim(store: &Throwaway) {
     let (resource, claim, key) = (lock.clone(), "sixth".to_owned(), Some("new".to_owned()));
     here.change(StoreChange::Leave { resource, place: None, claim, key }).await.unwrap();
     assert!(ticket(there.keyed(Some("new"), asks("seventh")).await).place > new);
+}
+
+async fn lock_of_a_session_is_found_and_refused_after_its_end(store: &Throwaway) {
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let session = ann.start(None).await;
+    let asks = |claim: &str, lock: &Resource| {
+        let mut ask = asking(lock, claim, Busy::Enqueue, 60_000);
+        if let StoreChange::Ask { session: owner, .. } = &mut ask {
+            *owner = Some(session.id.clone());
+        }
+        ask
+    };
+    let (first, second, other) = (lock("a"), lock("b"), lock("c"));
+    let held = ticket(ann.change(asks("1", &first)).await);
+    assert_eq!(held.session.as_deref(), Some(session.id.as_str()));
+    let token = held.token.unwrap();
+    ticket(ann.ask_for(&second, Busy::Reject, 60_000).await);
+    ticket(ann.ask_for(&other, Busy::Reject, 60_000).await);
+    let waiting = ticket(ann.change(asks("2", &second)).await);
+    assert!(waiting.token.is_none());
+    assert!(
+        matches!(bob.change(asks("3", &first)).await, Err(Refusal::NoSession)),
+        "a session of another user"
+    );
+    let end = StoreChange::EndSession { session: session.id.clone(), reason: "done".to_owned() };
+    ann.change(end).await.unwrap();
+    let locks = Query::SessionLocks { session: session.id.clone() };
+    let Ok(QueryAnswer::SessionLocks(found)) = ann.ask(locks.clone()).await else { panic!() };
+    assert_eq!(found, [("a".to_owned(), token)]);
+    let Ok(QueryAnswer::SessionLocks(found)) = bob.ask(locks).await else { panic!() };
+    assert!(found.is_empty());
+    assert!(matches!(ann.change(asks("4", &first)).await, Err(Refusal::SessionOver)));
+    let wait = StoreChange::Wait {
+        resource: second.clone(),
+        place: waiting.place,
+        claim: "2".to_owned(),
+        ttl_ms: 60_000,
+        session: Some(session.id.clone()),
+        history: 0,
+    };
+    assert!(matches!(ann.change(wait).await, Err(Refusal::SessionOver)));
 }
 
 pub(crate) async fn lock_excludes_within_a_user_only(store: &Throwaway) {

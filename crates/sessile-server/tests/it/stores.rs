@@ -15,10 +15,10 @@ use testkit::{Database, Postgres};
 /// A store that is thrown away.
 pub(crate) struct Throwaway {
     pub(crate) db: ServiceStore,
-    of: Of,
+    of: StoreOwner,
 }
 
-enum Of {
+enum StoreOwner {
     Sqlite { path: PathBuf, _dir: tempfile::TempDir },
     Postgres { url: String, options: PostgresOptions, database: Database<'static> },
 }
@@ -27,7 +27,10 @@ impl Throwaway {
     pub(crate) async fn sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.db");
-        Throwaway { db: ServiceStore::sqlite(&path).await.unwrap(), of: Of::Sqlite { path, _dir: dir } }
+        Throwaway {
+            db: ServiceStore::sqlite(&path).await.unwrap(),
+            of: StoreOwner::Sqlite { path, _dir: dir },
+        }
     }
 
     /// In the database of a role that is neither superuser nor exempt from row security.
@@ -47,33 +50,35 @@ impl Throwaway {
         };
         drop(db);
         let db = ServiceStore::postgres(&url, options.clone()).await.unwrap();
-        Throwaway { db, of: Of::Postgres { url, options, database } }
+        Throwaway { db, of: StoreOwner::Postgres { url, options, database } }
     }
 
     /// The same store as another process would see it.
     pub(crate) async fn another(&self) -> ServiceStore {
         match &self.of {
-            Of::Sqlite { path, .. } => ServiceStore::sqlite(path).await.unwrap(),
-            Of::Postgres { url, options, .. } => ServiceStore::postgres(url, options.clone()).await.unwrap(),
+            StoreOwner::Sqlite { path, .. } => ServiceStore::sqlite(path).await.unwrap(),
+            StoreOwner::Postgres { url, options, .. } => {
+                ServiceStore::postgres(url, options.clone()).await.unwrap()
+            }
         }
     }
 
     /// Opens the same store once more, or fails.
     pub(crate) async fn reopened(&self) -> Result<ServiceStore, ServiceStoreError> {
         match &self.of {
-            Of::Sqlite { path, .. } => ServiceStore::sqlite(path).await,
-            Of::Postgres { url, options, .. } => ServiceStore::postgres(url, options.clone()).await,
+            StoreOwner::Sqlite { path, .. } => ServiceStore::sqlite(path).await,
+            StoreOwner::Postgres { url, options, .. } => ServiceStore::postgres(url, options.clone()).await,
         }
     }
 
     /// Says that a program of a later version has added to the tables.
     pub(crate) fn set_schema_version(&self, version: i64) {
         match &self.of {
-            Of::Sqlite { path, .. } => {
+            StoreOwner::Sqlite { path, .. } => {
                 let connection = rusqlite::Connection::open(path).unwrap();
                 connection.execute("INSERT INTO service (version) VALUES (?1)", [version]).unwrap();
             }
-            Of::Postgres { database, .. } => {
+            StoreOwner::Postgres { database, .. } => {
                 drop(database.sql(&format!("UPDATE sessile_schema SET version = {version}")));
             }
         }
@@ -82,12 +87,12 @@ impl Throwaway {
     /// Everything that is kept about accounts, as far as it is text.
     pub(crate) fn text(&self) -> String {
         match &self.of {
-            Of::Sqlite { _dir: dir, .. } => {
+            StoreOwner::Sqlite { _dir: dir, .. } => {
                 let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
                 let bytes = files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap());
                 bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
             }
-            Of::Postgres { database, .. } => ["account", "audit", "login", "token"]
+            StoreOwner::Postgres { database, .. } => ["account", "audit", "login", "token"]
                 .map(|table| database.sql(&format!("SELECT string_agg(one::text, ' ') FROM {table} AS one")))
                 .join(" "),
         }
@@ -106,11 +111,11 @@ impl Throwaway {
         let count = |(table, column, value): (&str, &str, String)| {
             let sql = format!("SELECT count(*) FROM {table} WHERE {column} = '{value}'");
             match &self.of {
-                Of::Sqlite { path, .. } => {
+                StoreOwner::Sqlite { path, .. } => {
                     let connection = rusqlite::Connection::open(path).unwrap();
                     connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
                 }
-                Of::Postgres { database, .. } => database.sql(&sql).parse::<i64>().unwrap(),
+                StoreOwner::Postgres { database, .. } => database.sql(&sql).parse::<i64>().unwrap(),
             }
         };
         rows.map(count).into_iter().sum()
@@ -119,10 +124,10 @@ impl Throwaway {
     /// Does something to the store that no user can.
     pub(crate) fn sql(&self, sqlite: &str, postgres: &str) {
         match &self.of {
-            Of::Sqlite { path, .. } => {
+            StoreOwner::Sqlite { path, .. } => {
                 rusqlite::Connection::open(path).unwrap().execute_batch(sqlite).unwrap();
             }
-            Of::Postgres { database, .. } => drop(database.sql(postgres)),
+            StoreOwner::Postgres { database, .. } => drop(database.sql(postgres)),
         }
     }
 
@@ -181,7 +186,7 @@ impl Throwaway {
     }
 
     fn with_file<T>(&self, what: impl FnOnce(&rusqlite::Connection) -> T) -> T {
-        let Of::Sqlite { path, .. } = &self.of else { panic!("it is not a file") };
+        let StoreOwner::Sqlite { path, .. } = &self.of else { panic!("it is not a file") };
         let connection = rusqlite::Connection::open(path).unwrap();
         connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         what(&connection)
@@ -190,8 +195,8 @@ impl Throwaway {
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {
-            Of::Sqlite { .. } => panic!("it is a file"),
-            Of::Postgres { database, .. } => database,
+            StoreOwner::Sqlite { .. } => panic!("it is a file"),
+            StoreOwner::Postgres { database, .. } => database,
         }
     }
 }
@@ -283,13 +288,23 @@ impl User {
     ) -> Outcome {
         let (resource, holder, claim) = (resource.clone(), "test".to_owned(), CLAIM.to_owned());
         let wait_ms = 60_000;
-        self.change(StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms, history: 0 })
-            .await
+        self.change(StoreChange::Ask {
+            resource,
+            holder,
+            claim,
+            busy,
+            mode,
+            ttl_ms,
+            wait_ms,
+            session: None,
+            history: 0,
+        })
+        .await
     }
 
     pub(crate) async fn wait_for(&self, resource: &Resource, place: Position, ttl_ms: i64) -> Outcome {
         let (resource, claim) = (resource.clone(), CLAIM.to_owned());
-        self.change(StoreChange::Wait { resource, place, claim, ttl_ms, history: 100 }).await
+        self.change(StoreChange::Wait { resource, place, claim, ttl_ms, session: None, history: 100 }).await
     }
 
     pub(crate) async fn leave(&self, resource: &Resource, place: Position) -> Outcome {
@@ -312,7 +327,17 @@ impl User {
 pub(crate) fn asking(resource: &Resource, claim: &str, busy: Busy, ttl_ms: i64) -> StoreChange {
     let (resource, holder, claim) = (resource.clone(), "test".to_owned(), claim.to_owned());
     let mode = LockMode::Exclusive;
-    StoreChange::Ask { resource, holder, claim, busy, mode, ttl_ms, wait_ms: 60_000, history: 100 }
+    StoreChange::Ask {
+        resource,
+        holder,
+        claim,
+        busy,
+        mode,
+        ttl_ms,
+        wait_ms: 60_000,
+        session: None,
+        history: 100,
+    }
 }
 
 pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> StoreChange {

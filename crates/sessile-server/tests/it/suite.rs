@@ -425,8 +425,14 @@ async fn every_change_is_recognized_by_its_key(store: &Throwaway) {
     let (resource, token, ttl_ms) = (turn.clone(), held.token.unwrap(), 90_000);
     let place = held.place;
     let claim = CLAIM.to_owned();
-    let wait =
-        StoreChange::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
+    let wait = StoreChange::Wait {
+        resource: resource.clone(),
+        place,
+        claim: claim.clone(),
+        ttl_ms,
+        session: None,
+        history: 1,
+    };
     twice("wait", wait).await.unwrap();
     twice("renew", StoreChange::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
     let conversation = Some(talking("c", Some("t")));
@@ -472,8 +478,8 @@ async fn users_and_tokens_are_added_disabled_and_revoked(store: &Throwaway) {
     assert_eq!(administer(AccountChange::AddUser(user("ann"))).await, Ok(()));
     assert_eq!(
         administer(AccountChange::AddUser(user("ann"))).await,
-        Err(Refusal::NoAccount),
-        "there is one"
+        Err(Refusal::AccountExists),
+        "the user already exists"
     );
     let names: Vec<UserName> = db.accounts().await.unwrap().into_iter().map(|account| account.user).collect();
     assert_eq!(names, [user("ann"), user("bob")]);

@@ -31,6 +31,8 @@ pub struct AgentCard {
     pub skills: Vec<AgentSkill>,
     /// URIs of the extensions that the agent supports.
     pub extensions: Vec<String>,
+    /// URIs of the extensions without which the agent refuses requests.
+    pub required_extensions: Vec<String>,
 }
 
 /// Skill of an agent.
@@ -69,6 +71,11 @@ impl AgentCard {
             skills: list(&raw, "skills").iter().filter_map(AgentSkill::read).collect(),
             extensions: list(&capabilities, "extensions")
                 .iter()
+                .filter_map(|entry| string(entry, &["uri"]))
+                .collect(),
+            required_extensions: list(&capabilities, "extensions")
+                .iter()
+                .filter(|entry| flag(entry, "required"))
                 .filter_map(|entry| string(entry, &["uri"]))
                 .collect(),
             raw,
@@ -116,7 +123,8 @@ mod tests {
                 {"url": "https://a.example/x", "protocolBinding": "urn:x", "protocolVersion": ""}, {}, 7,
             ],
             "url": "https://a.example/j", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0",
-            "capabilities": {"streaming": true, "extensions": [{"uri": "urn:e"}], "extendedAgentCard": true},
+            "capabilities": {"streaming": true, "extensions": [{"uri": "urn:e"}, {"uri": "urn:r", "required": true}],
+                             "extendedAgentCard": true},
             "skills": [{"id": "s", "tags": ["t"]}, {}],
         }))
         .unwrap();
@@ -139,7 +147,8 @@ mod tests {
         ];
         assert_eq!(card.interfaces, expected);
         assert!(card.streaming && card.extended && !card.push);
-        assert_eq!((card.extensions.as_slice(), card.skills.len()), (&["urn:e".to_owned()][..], 1));
+        assert_eq!((card.extensions.join(" "), card.skills.len()), ("urn:e urn:r".to_owned(), 1));
+        assert_eq!(card.required_extensions, ["urn:r"]);
         assert_eq!(card.raw["x-unknown"], json!([1]));
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::dialect::Dialect;
-use super::task::{AgentMessage, AgentTask, ArtifactUpdate, StatusUpdate};
+use super::task::{AgentMessage, AgentTask, ArtifactUpdate, StatusUpdate, undefined_state};
 use super::task_state::TaskState;
 
 /// Object that an agent sends in reply to a message or as an item of a stream.
@@ -111,6 +111,14 @@ impl AgentEvent {
             AgentEvent::Message(message) => message.text(),
             AgentEvent::Status(status) => status.text(),
             AgentEvent::Artifact(artifact) => artifact.text(),
+        }
+    }
+
+    /// Word of a state that no version of the protocol has.
+    pub fn undefined_state(&self) -> Option<&str> {
+        match self {
+            AgentEvent::Task(_) | AgentEvent::Status(_) => undefined_state(self.raw()),
+            AgentEvent::Message(_) | AgentEvent::Artifact(_) => None,
         }
     }
 

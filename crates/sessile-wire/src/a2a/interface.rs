@@ -99,6 +99,16 @@ impl AgentInterface {
 }
 
 impl ProtocolBinding {
+    /// Supported binding by its name in cards, or by the name that people type.
+    pub fn named(word: &str) -> Option<Self> {
+        match word.to_ascii_uppercase().as_str() {
+            "JSONRPC" | "JSON-RPC" => Some(ProtocolBinding::JsonRpc),
+            "HTTP+JSON" | "HTTP-JSON" | "REST" => Some(ProtocolBinding::Rest),
+            "GRPC" => Some(ProtocolBinding::Grpc),
+            _ => None,
+        }
+    }
+
     fn parse(word: &str) -> Self {
         match word.to_ascii_uppercase().as_str() {
             "JSONRPC" => ProtocolBinding::JsonRpc,
@@ -110,6 +120,15 @@ impl ProtocolBinding {
 }
 
 impl ProtocolVersion {
+    /// Supported version by its number: 1.x, or 0.3.
+    pub fn named(word: &str) -> Option<Self> {
+        let is_number = word.split('.').all(|piece| piece.parse::<u16>().is_ok());
+        match ProtocolVersion::parse(word) {
+            ProtocolVersion::Other(_) => None,
+            version => is_number.then_some(version),
+        }
+    }
+
     fn parse(word: &str) -> Self {
         // Only the major version decides on the dialect.
         match word.trim().trim_start_matches('v').split('.').next() {

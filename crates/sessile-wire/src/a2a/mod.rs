@@ -1,8 +1,8 @@
 //! Types of the A2A protocol, versions 1.0 and 0.3, over JSON-RPC and HTTP+JSON.
 //!
-//! Reading order: [`AgentCard`], [`AgentRequest`], [`AgentEvent`]. What an agent sends stays available as it was sent, in `raw`;
-//! the fields beside it are those that clients act on. Nothing here trusts the agent, and nothing is sanitized: names, messages
-//! and ids may hold any characters.
+//! Reading order: [`AgentCard`], [`AgentRequest`], [`AgentEvent`]. The agent's JSON stays available unchanged, in
+//! `raw`; the fields beside it are those that clients act on. Nothing here trusts the agent, and nothing is
+//! sanitized: names, messages and ids may hold any characters.
 
 mod card;
 mod dialect;

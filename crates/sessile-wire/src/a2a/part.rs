@@ -32,6 +32,13 @@ pub enum Part {
     },
     /// Structured data.
     Data(Value),
+    /// Text or data with a media type that the user chose. Agents' parts are not read as this.
+    Typed {
+        /// Text or data.
+        part: Box<Part>,
+        /// Media type.
+        mime: String,
+    },
     /// Any other part as the agent sent it.
     Other(Value),
 }
@@ -46,6 +53,16 @@ impl Part {
     pub(super) fn to_json(&self, dialect: Dialect) -> Value {
         match (self, dialect) {
             (Part::Other(raw), _) => raw.clone(),
+            (Part::Typed { part, mime }, dialect) => {
+                let mut raw = part.to_json(dialect);
+                // In version 0.3 only files have a media type; the metadata of a part is free.
+                match (dialect, raw.as_object_mut()) {
+                    (Dialect::V1, Some(raw)) => raw.insert("mediaType".to_owned(), mime.as_str().into()),
+                    (_, Some(raw)) => raw.insert("metadata".to_owned(), json!({ "mimeType": mime })),
+                    (_, None) => None,
+                };
+                raw
+            }
             (Part::Text(text), Dialect::V03JsonRpc) => json!({ "kind": "text", "text": text }),
             (Part::Text(text), _) => json!({ "text": text }),
             (Part::Data(data), Dialect::V1) => json!({ "data": data }),
@@ -65,7 +82,7 @@ impl Part {
         }
     }
 
-    /// What a person sees of a part: the text, the data as JSON, or what kind of file it is.
+    /// Summary of a part for people: its text, its data as JSON, or the kind of its file.
     pub fn summary(&self) -> String {
         let file = |name: &Option<String>, mime: &Option<String>, size: Option<usize>| {
             let name = name.as_deref().map_or_else(|| "file".to_owned(), |name| format!("file {name}"));
@@ -75,6 +92,7 @@ impl Part {
         };
         match self {
             Part::Text(text) => text.clone(),
+            Part::Typed { part, .. } => part.summary(),
             Part::Data(data) => format!("{data:#}"),
             Part::File { bytes, name, mime } => format!("[{}]", file(name, mime, Some(bytes.len()))),
             Part::Link { url, name, mime } => format!("[{}: {url}]", file(name, mime, None)),
@@ -151,6 +169,35 @@ fn file(
         Dialect::V03JsonRpc => json!({ "kind": "file", "file": file }),
         Dialect::V03Rest => json!({ "file": file }),
     }
+}
+
+/// Joins adjacent texts that are chunks of one. Agents append each chunk to an artifact as a part of its own.
+///
+/// A chunk begins or ends within a line, so white space at an edge tells it from a paragraph.
+pub(super) fn join_chunks(parts: Vec<Part>) -> Vec<Part> {
+    let has_edge = |part: &Part| match part {
+        Part::Text(text) => text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace),
+        _ => false,
+    };
+    if !parts.iter().any(has_edge) {
+        return parts;
+    }
+    let mut joined: Vec<Part> = Vec::new();
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
+}
+
+/// Texts without anything between them, to compare what was streamed with what came as a whole.
+pub(super) fn bare_text(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 /// Text parts, each on lines of its own.

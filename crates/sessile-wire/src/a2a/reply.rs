@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::event::AgentEvent;
 use super::field::insert_some;
-use super::part::Part;
+use super::part::{Part, bare_text};
 use super::task::{AgentMessage, AgentTask, ArtifactUpdate};
 use super::task_state::TaskState;
 
@@ -60,8 +60,11 @@ impl AgentReply {
         self.is_message_current = message.is_some();
         let Some(message) = message else { return Vec::new() };
         let (text, parts) = (message.text(), message.parts());
-        let is_known = self.status_message.as_ref().is_some_and(|known| known.raw == message.raw)
-            || (!text.is_empty() && text == self.artifact_text());
+        let is_same = self.status_message.as_ref().is_some_and(|known| known.raw == message.raw);
+        // Frameworks stream a reply as status messages, and end with one that holds the whole.
+        let is_whole = self.shown_status.len() > 1 && text.trim() == self.shown_status.concat().trim();
+        let is_known =
+            is_same || (!text.is_empty() && (is_whole || text.trim() == self.artifact_text().trim()));
         self.status_message = Some(message);
         if is_known {
             return Vec::new();
@@ -72,34 +75,33 @@ impl AgentReply {
 
     fn take_artifact(&mut self, update: &ArtifactUpdate) -> Vec<Part> {
         let known = self.artifacts.iter_mut().find(|known| known.artifact_id == update.artifact_id);
-        match known {
-            Some(known) if update.is_append => known.append(update),
-            Some(known) if known.artifact() == update.artifact() => return Vec::new(),
-            Some(known) => *known = update.clone(),
-            None => self.artifacts.push(update.clone()),
-        }
+        let parts = match known {
+            Some(known) if update.is_append => {
+                known.append(update);
+                update.parts()
+            }
+            Some(known) => {
+                let before = known.parts();
+                *known = update.clone();
+                added_parts(&before, update.parts())
+            }
+            None => {
+                self.artifacts.push(update.clone());
+                update.parts()
+            }
+        };
         // Some frameworks stream a reply as status messages and send the whole of it again at the end.
-        let text = update.text();
-        let is_repeated = !text.is_empty()
-            && [self.shown_status.concat(), self.shown_status.last().cloned().unwrap_or_default()]
-                .contains(&text);
-        update.parts().into_iter().filter(|part| !(is_repeated && part.is_text())).collect()
+        let text = bare_text(&update.parts());
+        let streamed = [self.shown_status.concat(), self.shown_status.last().cloned().unwrap_or_default()];
+        // With another line break at its end.
+        let is_repeated =
+            !text.trim().is_empty() && streamed.iter().any(|streamed| streamed.trim() == text.trim());
+        parts.into_iter().filter(|part| !(is_repeated && part.is_text())).collect()
     }
 
     fn take_task(&mut self, task: &AgentTask) -> Vec<Part> {
-        let before = self.artifact_text();
-        let mut new = Vec::new();
-        for artifact in task.artifacts() {
-            let is_known = self.artifacts.iter().any(|known| known.artifact_id == artifact.artifact_id);
-            let parts = self.take_artifact(&artifact);
-            // Chunks that were missed are in the whole artifact, after those that were shown.
-            match artifact.text().strip_prefix(before.as_str()) {
-                Some(rest) if is_known && !before.is_empty() => {
-                    new.extend((!rest.is_empty()).then(|| Part::Text(rest.to_owned())));
-                }
-                _ => new.extend(parts),
-            }
-        }
+        let mut new: Vec<Part> =
+            task.artifacts().iter().flat_map(|artifact| self.take_artifact(artifact)).collect();
         self.snapshot = Some(task.raw.clone());
         self.status = None;
         new.extend(self.take_status(task.message()));
@@ -159,7 +161,7 @@ impl AgentReply {
         self.task_id.as_deref()
     }
 
-    /// Whether the agent sends nothing more until it is asked again.
+    /// Whether the agent sends no further event until the next request.
     pub fn is_final(&self) -> bool {
         self.is_final
     }
@@ -185,6 +187,28 @@ impl AgentReply {
         }
         (!task.is_empty()).then(|| task.into())
     }
+}
+
+/// Parts of an artifact that were not among its earlier parts. Of a text that continues the earlier one it is the rest.
+fn added_parts(before: &[Part], now: Vec<Part>) -> Vec<Part> {
+    let seen = bare_text(before);
+    let whole = bare_text(&now);
+    let Some(rest) = whole.strip_prefix(seen.as_str()) else { return now };
+    let mut added: Vec<Part> = Vec::new();
+    // The text that is new is at the end of all texts.
+    let mut known = whole.len() - rest.len();
+    for part in now {
+        match part {
+            Part::Text(text) if text.len() <= known => known -= text.len(),
+            Part::Text(text) => {
+                added.push(Part::Text(text.get(known..).unwrap_or(&text).to_owned()));
+                known = 0;
+            }
+            part if before.contains(&part) => {}
+            part => added.push(part),
+        }
+    }
+    added
 }
 
 #[cfg(test)]
@@ -245,6 +269,43 @@ mod tests {
         let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
             "artifacts": [{"artifactId": "a", "parts": [{"text": "one two three"}]}]}});
         assert_eq!(shown(&[whole, event(task)]).1, "one two three", "what a lost stream missed is added");
+    }
+
+    #[test]
+    fn chunks_that_a_task_repeats_are_shown_once() {
+        let parts = json!([{"text": "Hel"}, {"text": "lo "}, {"text": "you"}]);
+        let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+            "artifacts": [{"artifactId": "a", "parts": parts}, {"artifactId": "b", "parts": [{"data": 1}]}]}});
+        let events = [
+            artifact("a", &json!([{"text": "Hel"}]), false),
+            artifact("a", &json!([{"text": "lo "}]), true),
+            event(task),
+        ];
+        let (reply, shown) = shown(&events);
+        assert_eq!((shown.as_str(), reply.text().as_str()), ("Hello you1", "Hello you"));
+    }
+
+    #[test]
+    fn artifact_that_repeats_its_chunks_is_shown_once() {
+        let events = [
+            artifact("a", &json!([{"text": "one "}]), false),
+            artifact("a", &json!([{"text": "two"}]), true),
+            artifact("a", &json!([{"text": "one two"}, {"url": "https://a.example/x"}]), false),
+        ];
+        let (reply, seen) = shown(&events);
+        assert_eq!((seen.as_str(), reply.text().as_str()), ("one two[file: https://a.example/x]", "one two"));
+        let replaced =
+            [artifact("a", &json!([{"text": "one"}]), false), artifact("a", &json!([{"text": "2"}]), false)];
+        assert_eq!(shown(&replaced).1, "one2", "another text replaces it");
+    }
+
+    #[test]
+    fn status_that_repeats_the_streamed_texts_is_shown_once() {
+        let tokens = ["The", " answer", "."].map(|token| status("WORKING", Some(token)));
+        let mut events = tokens.to_vec();
+        events.push(status("WORKING", Some("The answer.")));
+        events.push(artifact("a", &json!([{"text": "The answer.\n"}]), false));
+        assert_eq!(shown(&events).1, "The answer.");
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub enum AgentRequest<'a> {
     PushList {
         /// Id of the task.
         task: &'a str,
+        /// Token of the page.
+        page_token: Option<&'a str>,
     },
     /// Removes a push notification.
     PushRemove {
@@ -212,8 +214,12 @@ impl AgentRequest<'_> {
             AgentRequest::PushGet { task, config } | AgentRequest::PushRemove { task, config } => {
                 json!({ "id": task, "pushNotificationConfigId": config })
             }
-            AgentRequest::PushList { task } if is_one => json!({ "taskId": task }),
-            AgentRequest::PushList { task } => json!({ "id": task }),
+            AgentRequest::PushList { task, page_token } if is_one => {
+                let mut params = Map::from_iter([("taskId".to_owned(), (*task).into())]);
+                insert_some(&mut params, "pageToken", *page_token);
+                params.into()
+            }
+            AgentRequest::PushList { task, .. } => json!({ "id": task }),
             AgentRequest::ExtendedCard => json!({}),
         };
         match params {
@@ -265,7 +271,10 @@ impl AgentRequest<'_> {
                 (HttpMethod::Post, configs(task)?, Some(body))
             }
             AgentRequest::PushGet { task, config: id } => (HttpMethod::Get, config(task, id)?, None),
-            AgentRequest::PushList { task } => (HttpMethod::Get, configs(task)?, None),
+            AgentRequest::PushList { task, page_token } => {
+                query.extend(page_token.map(|token| ("pageToken".to_owned(), token.to_owned())));
+                (HttpMethod::Get, configs(task)?, None)
+            }
             AgentRequest::PushRemove { task, config: id } => (HttpMethod::Delete, config(task, id)?, None),
             AgentRequest::ExtendedCard if is_one => (HttpMethod::Get, "/extendedAgentCard".to_owned(), None),
             AgentRequest::ExtendedCard => (HttpMethod::Get, "/card".to_owned(), None),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::dialect::Dialect;
 use super::field::{flag, list, non_empty, string};
-use super::part::{Part, joined_text};
+use super::part::{Part, join_chunks, joined_text};
 use super::task_state::TaskState;
 
 /// Snapshot of a task.
@@ -82,6 +82,11 @@ impl AgentTask {
         Some(AgentTask { id, context_id: non_empty(&raw, "contextId"), state, dialect, raw })
     }
 
+    /// Word of a state that no version of the protocol has.
+    pub fn undefined_state(&self) -> Option<&str> {
+        undefined_state(&self.raw)
+    }
+
     /// Message that accompanies the state.
     pub fn message(&self) -> Option<AgentMessage> {
         status_message(&self.raw, self.dialect)
@@ -100,6 +105,18 @@ impl AgentTask {
     pub fn history(&self) -> Vec<AgentMessage> {
         let messages = list(&self.raw, "history").iter().cloned();
         messages.map(|message| AgentMessage::read(message, self.dialect)).collect()
+    }
+
+    /// Everything that a person reads of the task: the artifacts, and the message with the state unless it repeats them.
+    pub fn parts(&self) -> Vec<Part> {
+        let artifacts = self.artifacts();
+        let mut parts: Vec<Part> = artifacts.iter().flat_map(ArtifactUpdate::parts).collect();
+        if let Some(message) = self.message()
+            && (parts.is_empty() || message.text() != self.text())
+        {
+            parts.extend(message.parts());
+        }
+        parts
     }
 
     /// Text of the results, or of the message with the state if they have none.
@@ -220,9 +237,10 @@ impl ArtifactUpdate {
         self.raw.get("artifact").unwrap_or(&self.raw)
     }
 
-    /// Parts of the content.
+    /// Parts of the content, with the chunks of a text joined.
     pub fn parts(&self) -> Vec<Part> {
-        list(self.artifact(), "parts").iter().map(|part| Part::from_json(part, self.dialect)).collect()
+        let parts = list(self.artifact(), "parts").iter();
+        join_chunks(parts.map(|part| Part::from_json(part, self.dialect)).collect())
     }
 
     /// Text parts.
@@ -234,6 +252,13 @@ impl ArtifactUpdate {
 fn state(raw: &Value) -> TaskState {
     let word = raw.get("status").and_then(|status| status.get("state")).and_then(Value::as_str);
     word.map_or(TaskState::Unknown, TaskState::of)
+}
+
+/// Word of a state that no version of the protocol has. An absent or unspecified state is not one.
+pub(super) fn undefined_state(raw: &Value) -> Option<&str> {
+    let word = raw.get("status")?.get("state")?.as_str()?;
+    let is_unspecified = matches!(word, "" | "unknown" | "TASK_STATE_UNSPECIFIED");
+    (TaskState::of(word) == TaskState::Unknown && !is_unspecified).then_some(word)
 }
 
 fn status_message(raw: &Value, dialect: Dialect) -> Option<AgentMessage> {

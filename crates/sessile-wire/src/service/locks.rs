@@ -24,9 +24,12 @@ pub struct TakeLockRequest {
     /// Mode: `shared` holders exclude exclusive ones only.
     #[serde(default)]
     pub mode: LockMode,
-    /// Name that the holder gives itself; by default the user's name.
+    /// Display name of the holder; default: the user's name.
     #[schemars(length(min = 1, max = MAX_HOLDER))]
     pub holder: Option<String>,
+    /// Live session that the lock belongs to: the lock is released when the session ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A lock's lease to renew.
@@ -50,6 +53,9 @@ pub struct ServiceLock {
     // A service of an earlier version has exclusive locks only, and sends no mode.
     #[serde(default)]
     pub mode: LockMode,
+    /// Session that the lock belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// Lease on the lock.
     #[serde(flatten)]
     pub ticket: LeaseTicket,

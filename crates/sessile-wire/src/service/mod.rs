@@ -34,7 +34,7 @@ pub use problem::{ProblemDetails, ProblemReason};
 pub use queue::{BusyPolicy, LeaseTicket};
 pub use schema::AnyValue;
 pub(crate) use schema::plain_enum;
-pub use sessions::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
+pub use sessions::{CreateSessionRequest, EditSessionRequest, EndedSession, ServiceSession, SessionPage};
 pub use state::{StateEntry, StatePage};
 pub use turns::{BeginTurnRequest, BeginTurnResponse, CommitTurnRequest, RenewTurnRequest};
 pub use users::{TOKEN_PREFIX, TokenScope, WhoAmI};

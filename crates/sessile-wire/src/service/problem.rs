@@ -31,7 +31,7 @@ pub struct ProblemDetails {
     pub reason: Option<ProblemReason>,
 }
 
-/// Reason of a failure, where one code stands for several.
+/// Reason of a failure, if one code has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemReason {

@@ -26,7 +26,7 @@ pub struct LeaseTicket {
     pub token: i64,
     /// Number in the queue.
     pub place: i64,
-    /// Name that the holder gave itself.
+    /// Display name of the holder.
     pub holder: String,
     /// Time of the request, in milliseconds since 1970.
     pub asked_ms: i64,

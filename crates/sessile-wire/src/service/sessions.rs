@@ -56,6 +56,18 @@ impl ServiceSession {
     }
 }
 
+/// A session that was ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedSession {
+    /// The session.
+    #[serde(flatten)]
+    pub session: ServiceSession,
+    /// Names of the locks that belonged to the session and were released.
+    // A service of an earlier version releases none, and sends no list.
+    #[serde(default)]
+    pub released_locks: Vec<String>,
+}
+
 cursor_page! {
     /// A page of sessions.
     SessionPage, "SessionPage", sessions: ServiceSession

@@ -31,7 +31,7 @@ pub struct BeginTurnRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = MAX_PAGE_ITEMS), extend("default" = DEFAULT_TURN_HISTORY))]
     pub history: Option<i64>,
-    /// Name that the holder gives itself; by default the user's name.
+    /// Display name of the holder; default: the user's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_HOLDER))]
     pub holder: Option<String>,

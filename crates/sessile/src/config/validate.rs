@@ -46,7 +46,7 @@ impl Problem {
     }
 
     fn of_unknown(unknown: &UnknownSetting) -> Self {
-        let message = format!("{} means nothing here", quoted(unknown.key.to_string()));
+        let message = format!("unknown key {}", quoted(unknown.key.to_string()));
         let hint = unknown.near.as_ref().map(|near| format!("did you mean {}?", quoted(near)));
         Problem { hint, ..Self::at(&unknown.place.path, Some(&unknown.place), message) }
     }
@@ -128,7 +128,7 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
     let (unknown, more) = stack.unknown(MOST);
     problems.extend(unknown.iter().map(Problem::of_unknown));
     if more > 0 {
-        problems.push(Problem::at(path, None, format!("{more} more keys mean nothing here")));
+        problems.push(Problem::at(path, None, format!("{more} more unknown keys")));
     }
     if layer == Layer::File {
         let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();

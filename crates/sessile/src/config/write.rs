@@ -75,6 +75,14 @@ pub fn target(state: &State, scope: Option<WriteScope>) -> Result<WriteTarget> {
     }
 }
 
+/// Fails if a setting cannot be set in this place at all, whatever its value.
+pub fn require_settable(state: &State, target: &WriteTarget, key: &SettingKey) -> Result<()> {
+    match target {
+        WriteTarget::File(..) => refuse_to_redirect(state, key),
+        WriteTarget::Session(_) => require_session_setting(state.app(), key),
+    }
+}
+
 /// Sets a setting where it goes, or removes it, and records it.
 pub fn change(
     state: &State,
@@ -96,7 +104,7 @@ pub fn change(
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
     if state.inside_session().is_some() && leads_others(state.app(), key) {
         return Err(SessionError::RefusedInside {
-            what: format!("setting {} for others", crate::text::quoted(key.to_string())),
+            what: format!("setting {} outside the session", crate::text::quoted(key.to_string())),
             instead: "leave out --global, --dir and --project to set it for this session",
         }
         .into());
@@ -108,7 +116,7 @@ fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
 pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
         (ConfigSource::Nothing, _) => {
-            Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+            Err(UsageError::Arguments("--no-config excludes every settings file; remove the flag".into())
                 .into())
         }
         // With `--config` one file stands for every scope.
@@ -121,7 +129,7 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
         (_, None) => match state.project() {
             Some(project) => Ok((Layer::Directory, project.local_settings())),
             None => Err(UsageError::ScopeRequired {
-                what: "this directory belongs to no project".into(),
+                what: "the working directory is not in a project".into(),
                 flags: "pass --dir for this directory, or --global for this user everywhere",
             }
             .into()),
@@ -169,7 +177,7 @@ fn change_in_session(
     // Removing a stored setting is allowed for any key but the context, to get rid of rows of a restored
     // database.
     if value.is_some() || is_context(key) {
-        require_session_setting(key)?;
+        require_session_setting(state.app(), key)?;
     }
     if let Some(value) = value {
         refuse_secret_value(key, value, &key.to_string())?;
@@ -198,14 +206,14 @@ fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
     if crate::settings::definition(state.app(), key)?.kind == SettingKind::Secret {
         return Err(UsageError::SecretRefused {
             place: path.to_string_lossy().into_owned(),
-            instead: "a token for one call stands in a file of its own, given with --config",
+            instead: "put a token for one call into its own file and pass it with --config",
         }
         .into());
     }
     Ok(())
 }
 
-/// Fails unless a text could stand in a settings file.
+/// Fails unless a text is a valid settings file.
 pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
     let document = Rc::new(state.parse(path, text.to_owned())?);
     if layer == Layer::File {

@@ -69,13 +69,13 @@ pub(crate) fn parse(text: &str) -> Result<ContextName> {
         Error::Usage(UsageError::InvalidName { what: "context", name, reason: reason.into() })
     };
     if text.len() > LONGEST {
-        return Err(invalid("its bindings are longer than 4096 bytes"));
+        return Err(invalid("the bindings are longer than 4096 bytes"));
     }
     let is_plain = |c: char| is_kept(c) || c == '%';
     for pair in text.split(',') {
         let value = pair.split_once('=').map(|(_, value)| value).unwrap_or_default();
         if value.is_empty() || !value.chars().all(is_plain) {
-            return Err(invalid("it is not a list of bindings, each TOOL.KEY=VALUE"));
+            return Err(invalid("expected a list of bindings, each TOOL.KEY=VALUE"));
         }
     }
     bindings(text.split(','), "bindings")?;

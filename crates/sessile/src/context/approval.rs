@@ -1,8 +1,8 @@
 //! A person's approval of a guarded context: for a bounded time, recorded, revocable.
 //!
-//! A person approves on a terminal, or by answering a question that an MCP client puts to them. The answer of a client
-//! chooses one of three times and is recorded with the client's name. It is not accepted where a PIN is set, and no
-//! approval is given inside a session. Sessile cannot verify that a person answered: it relies on the client for that.
+//! A person approves on a terminal, or in a prompt of an MCP client. The client's answer chooses one of three
+//! durations and is recorded with the client's name. It is not accepted if a PIN is set, and no approval is possible
+//! inside a session. Sessile cannot verify that a person answered: it relies on the client for that.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -52,12 +52,12 @@ pub struct Approval {
     pub terminal: String,
     /// Whether with a PIN.
     pub with_pin: bool,
-    /// Time until it ends, when it was found in force.
+    /// Time left, when the approval was read.
     #[serde(skip)]
     pub time_left: Duration,
 }
 
-/// The approvals in force of every context, whatever directory it belongs to.
+/// Valid approvals of every context, in every directory.
 pub fn in_force(state: &State) -> Result<Vec<Approval>> {
     // What was approved is compared with what the files say by now.
     let is_unchanged = |approval: &NewApproval| {
@@ -68,7 +68,7 @@ pub fn in_force(state: &State) -> Result<Vec<Approval>> {
     holding(state, state.store()?, None, is_unchanged)
 }
 
-/// The approvals in force of a context: given for its file and for what it binds.
+/// Valid approvals of a context, by its file and its bindings.
 pub fn in_force_of(state: &State, context: &Context) -> Result<Vec<Approval>> {
     in_force_in(state, state.store()?, context)
 }
@@ -84,17 +84,17 @@ pub(super) fn in_force_in(state: &State, store: Option<&Store>, context: &Contex
 }
 
 /// Whether an approval was ever given for the file of a context.
-pub(super) fn was_given(store: &Store, context: &Context) -> Result<bool> {
-    let path = ContextIdentity::of(context).path;
+pub(super) fn was_given(store: &Store, path: &Path, name: &ContextName) -> Result<bool> {
+    let path = ContextIdentity::path_of(path);
     let is_of_file = |row: &ApprovalRow| {
-        row.approval.context == context.name.as_str()
+        row.approval.context == name.as_str()
             // Approvals of older versions have no path, and count for any file of the name.
             && row.approval.path.as_ref().is_none_or(|approved| *approved == path)
     };
     Ok(store.all_approvals()?.iter().any(is_of_file))
 }
 
-/// Whether an approval is in force of the context that a table of a file defines.
+/// Whether the context that a table of a file defines has a valid approval.
 pub(super) fn is_table_approved(state: &State, name: &str, path: &Path, table: &Node) -> Result<bool> {
     let approvals = holding(state, state.store()?, Some(name), |approval| {
         approval.digest.as_ref().is_some_and(|digest| ContextIdentity::is_digest_of(digest, path, table))
@@ -102,7 +102,7 @@ pub(super) fn is_table_approved(state: &State, name: &str, path: &Path, table: &
     Ok(!approvals.is_empty())
 }
 
-/// The approvals whose time is not over and which pass a test, of the contexts of one name or of all.
+/// Unexpired approvals that pass a test, of the contexts of one name or of all.
 fn holding(
     state: &State,
     store: Option<&Store>,
@@ -148,15 +148,14 @@ pub fn all(state: &State) -> Result<Vec<Approval>> {
 
 /// Fails unless a person can give an approval here: on a terminal, outside any session, with the machine's clocks.
 pub fn check_place(state: &State) -> Result<()> {
-    state
-        .refuse_in_session("approving a context", "a person approves it on a terminal outside the session")?;
+    state.refuse_in_session("approving a context", "approve it on a terminal outside the session")?;
     check_clock(state)?;
     if can_ask(state) && state.call().interactive_terminal().is_some() {
         return Ok(());
     }
     Err(UsageError::TerminalRequired {
         what: "approving a context".into(),
-        instead: "ask a person to run it on a terminal of theirs".into(),
+        instead: "ask a person to run the command on a terminal".into(),
     }
     .into())
 }
@@ -170,8 +169,7 @@ pub(super) fn check_clock(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Fails for what [`grant`] would refuse in any case, before a person is asked. Returns the context that
-/// the person is to be asked about.
+/// Checks before the prompt that [`grant`] can succeed. Returns the context that the prompt describes.
 pub fn check_grant(state: &State, name: &ContextName, time: Duration) -> Result<Context> {
     check_place(state)?;
     let context = state.contexts().get(name)?;
@@ -180,36 +178,35 @@ pub fn check_grant(state: &State, name: &ContextName, time: Duration) -> Result<
     Ok(context)
 }
 
-/// Gives an approval. With a PIN set, the right one must be given too.
+/// Grants an approval. If a PIN is set, `pin` must match.
 pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
     let context = check_grant(state, name, time)?;
     // After the other checks: an attempt is counted, and must not be spent on a call that fails anyway.
     let with_pin = verify_pin(state, pin)?;
-    give(state, &context, time, Given::OnTerminal { with_pin })
+    give(state, &context, time, GrantMeans::OnTerminal { with_pin })
 }
 
-/// Gives an approval that a person gave to a client that asked them. Whether the client asked a person nobody can know
-/// here: it is a rail, as all of a guard is, and a PIN makes it a terminal's.
+/// Grants an approval that a person gave through an MCP client. Sessile cannot verify that the client asked a person.
+/// A PIN restricts approvals to terminals.
 pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: &str) -> Result<Approval> {
     let context = check_grantable(state, name)?;
     check_time(time)?;
     // The client chooses its own name, which ends up in the history and on terminals.
     let client = match plain_name(client, LONGEST_CLIENT) {
-        empty if empty.is_empty() => "a client without a name".to_owned(),
+        empty if empty.is_empty() => "an unnamed client".to_owned(),
         named => named,
     };
-    give(state, &context, time, Given::Through { client })
+    give(state, &context, time, GrantMeans::Through { client })
 }
 
-/// Fails for what [`grant_through`] would refuse in any case, before a person is asked. Returns the
-/// context that the person is to be asked about.
+/// Checks before the prompt that [`grant_through`] can succeed. Returns the context that the prompt describes.
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // What runs in a session could start a server of its own, and answer its question itself. A server that works in a
     // session by flag is in it too.
     if state.enclosing_session().is_some() || state.args().session.is_some() {
         return Err(SessionError::RefusedInside {
             what: "approving a context".into(),
-            instead: "a person approves it on a terminal outside the session",
+            instead: "approve it on a terminal outside the session",
         }
         .into());
     }
@@ -228,8 +225,8 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     Ok(context)
 }
 
-/// Fails if a context changed since the person was asked about it, by its [`Context::digest`] then: a question may
-/// stay on a screen for long.
+/// Fails if a context changed during the prompt, by its [`Context::digest`] from before: a prompt may stay open for
+/// long.
 pub fn check_unchanged(state: &State, name: &ContextName, digest: &str) -> Result<()> {
     let context = state.contexts().get(name)?;
     if context.digest() == digest {
@@ -252,23 +249,23 @@ fn check_time(time: Duration) -> Result<()> {
 }
 
 /// Means of a grant.
-enum Given {
+enum GrantMeans {
     OnTerminal { with_pin: bool },
     Through { client: String },
 }
 
-fn give(state: &State, context: &Context, time: Duration, given: Given) -> Result<Approval> {
+fn give(state: &State, context: &Context, time: Duration, given: GrantMeans) -> Result<Approval> {
     let name = &context.name;
     let identity = ContextIdentity::of(context);
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let now = state.now_ms();
     let subject = format!("{name} for {}", crate::duration::short(time));
     let (terminal, with_pin, subject) = match given {
-        Given::OnTerminal { with_pin } => {
+        GrantMeans::OnTerminal { with_pin } => {
             let device = state.world().terminal().map(|terminal| terminal.device.display().to_string());
             (device.unwrap_or_default(), with_pin, subject)
         }
-        Given::Through { client } => (format!("via {client}"), false, format!("{subject} via {client}")),
+        GrantMeans::Through { client } => (format!("via {client}"), false, format!("{subject} via {client}")),
     };
     let new = NewApproval {
         context: name.to_string(),
@@ -283,7 +280,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
         digest: Some(identity.digest),
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
-    record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
+    record(state, "context approve", &subject, "approvals expire or are revoked")?;
     // The approval holds already, so a stale list of requests is only a warning.
     if let Err(error) = request::settle(state, name.as_str()) {
         state.warn(format!("the requests of context {name} stay listed: {error}"), None);
@@ -291,8 +288,8 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
     Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
 }
 
-/// Revokes the approvals of a context, whatever the wall clock says, and returns how many may have been in force. No
-/// person is needed: revoking only narrows what is open.
+/// Revokes the approvals of a context, whatever the wall clock says, and returns how many may have been valid. It
+/// requires no person, because it only reduces access.
 pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     let not_found = || Error::Guard(GuardError::ApprovalNotFound(name.to_string()));
     // A store that nobody has made yet holds no approval, and is not made for this.
@@ -305,7 +302,7 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     if let Err(error) = state.withdraw_unapproved(Some(name)) {
         state.warn(format!("the targets of context {name} stay in a room: {error}"), error.hint(state.app()));
     }
-    record(state, "context approve", &format!("{name} --revoke"), "only a person can approve it again")?;
+    record(state, "context approve", &format!("{name} --revoke"), "approve the context again")?;
     Ok(count)
 }
 
@@ -433,7 +430,7 @@ mod tests {
         let history = crate::history::list(&state, &Default::default()).unwrap();
         assert_eq!(history[0].subject, format!("prod for 30 min {}", given.terminal));
         let unnamed = grant_through(&state, &prod(), HALF_AN_HOUR, "\n").unwrap();
-        assert_eq!(unnamed.terminal, "via a client without a name");
+        assert_eq!(unnamed.terminal, "via an unnamed client");
     }
 
     #[test]
@@ -443,7 +440,7 @@ mod tests {
         grant_through(&state, &prod(), HALF_AN_HOUR, "c").unwrap();
         let context = state.contexts().get(&prod()).unwrap();
         assert_eq!(in_force_of(&state, &context).unwrap().len(), 1);
-        let connection = state.store_for_writing().unwrap().into_connection();
+        let connection = state.store_for_writing().unwrap().into_connection().unwrap();
         connection.execute("UPDATE approval SET path = NULL, digest = NULL", []).unwrap();
         assert!(in_force_of(&state, &context).unwrap().is_empty());
         assert!(in_force(&state).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! The contexts there are: the user's, the project's, or those in the `--config` file.
+//! Catalog of contexts: the user's, the project's, or those in the `--config` file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::call::{ConfigSource, WithheldSelection};
+use crate::context::guard::recorded_guard;
 use crate::context::guard_weakening::guard_of;
 use crate::context::{Bindings, Context, Guard, SelectedContext};
-use crate::error::{ContextError, Error, Result};
+use crate::error::{ContextError, Error, FileError, GuardLoss, Result};
+use crate::files::require_no_dangling_link;
 use crate::names::{ContextName, nearest};
 use crate::settings::{Disclosure, Document, Layer, Origin, trust};
 use crate::state::State;
@@ -56,7 +58,7 @@ pub struct Contexts<'a> {
 }
 
 impl State {
-    /// The contexts there are.
+    /// Existing contexts.
     pub fn contexts(&self) -> Contexts<'_> {
         Contexts::new(self)
     }
@@ -80,10 +82,10 @@ impl<'a> Contexts<'a> {
             match path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) {
                 Some(Ok(name)) => drop(names.insert(name)),
                 // One badly named file must not hide all other contexts.
-                _ => self.state.warn(
-                    format!("{} cannot be a context: its name is not valid", shown(path.display())),
-                    None,
-                ),
+                _ => {
+                    self.state
+                        .warn(format!("{} is not a context: invalid name", shown(path.display())), None);
+                }
             }
         }
         Ok(names.into_iter().collect())
@@ -104,8 +106,8 @@ impl<'a> Contexts<'a> {
         Ok(sources)
     }
 
-    /// The user's contexts, without those of a project and without warnings about unknown keys. A file that cannot be read is
-    /// an error only if it may have a guard: what it protects cannot be told.
+    /// The user's contexts, without those of a project and without warnings about unknown keys. A file that cannot be
+    /// read is an error only if it may have a guard, because its protected targets are then unknown.
     pub(crate) fn user_contexts(&self) -> Result<Vec<Context>> {
         let app = self.state.app();
         let mut contexts = Vec::new();
@@ -119,27 +121,36 @@ impl<'a> Contexts<'a> {
             }
         }
         for path in self.settled_user_files()? {
-            let Some(Ok(name)) = path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) else {
-                continue;
-            };
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let Some(Ok(name)) = stem.map(str::parse::<ContextName>) else { continue };
             let document = settled(&path, |path| Document::load_as(Disclosure::Quoted, path));
             let read = document.and_then(|document| {
                 let read = |document| {
+                    let name = name.clone();
                     Context::read(app, name, ContextLocation::User, true, Rc::new(document), Vec::new())
                 };
                 document.map(read).transpose()
             });
             match read {
-                Ok(Some(context)) if context.is_empty() => {
-                    // What an emptied file protected is lost with its text.
-                    if context.effective_guard(self.state, self.state.store()?)? > Guard::None {
-                        return Err(ContextError::Emptied { name: context.name.to_string(), path }.into());
-                    }
+                // What such a file protected is lost with its text.
+                Ok(Some(context)) if context.may_lack_guard() => {
+                    let guard = context.effective_guard(self.state, self.state.store()?)?;
+                    let is_empty = context.root().members().is_empty();
+                    let reason = if is_empty { "no keys" } else { "unknown keys and no `guard`" };
+                    require_no_guard(guard, &context.name, &path, GuardLoss::Keys(reason))?;
                     contexts.push(context);
                 }
-                Ok(context) => contexts.extend(context),
-                Err(error) if may_be_guarded(&path) => return Err(error),
-                Err(_) => {}
+                Ok(Some(context)) => contexts.push(context),
+                Ok(None) if path.is_symlink() => {
+                    let guard = recorded_guard(self.state, self.state.store()?, &path, &name)?;
+                    require_no_guard(guard, &name, &path, GuardLoss::DanglingLink)?;
+                }
+                Ok(None) => {}
+                Err(error) if is_misspelt_guard(&error) || may_be_guarded(&path) => return Err(error),
+                Err(error) => {
+                    let guard = recorded_guard(self.state, self.state.store()?, &path, &name)?;
+                    require_no_guard(guard, &name, &path, GuardLoss::Unreadable(error.to_string()))?;
+                }
             }
         }
         contexts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -266,7 +277,7 @@ impl<'a> Contexts<'a> {
         if exists { Ok(()) } else { Err(self.not_found(&name, Some(origin))) }
     }
 
-    /// Fails if a context binds a tool or a key that does not exist. Bindings that were there before are not checked.
+    /// Fails if a context binds a tool or a key that does not exist. Bindings that already existed are not checked.
     pub(crate) fn check_bindings(&self, context: &Context, before: &[(String, Bindings)]) -> Result<()> {
         // A binding of a tool that was removed since must not keep the user from editing other keys.
         let changed: Vec<_> = context.tools.iter().filter(|binding| !before.contains(binding)).collect();
@@ -306,10 +317,10 @@ impl<'a> Contexts<'a> {
             return self.find_inline(name);
         }
         let project = self.state.project().map(|project| file_in(&project.contexts(), name));
-        if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
-            && let Some(document) = settled(&path, |path| Document::load_as(Disclosure::Quoted, path))?
-        {
-            let mut context = self.read(name, ContextLocation::User, true, document, Vec::new())?;
+        let own = self.user_dir().map(|dir| file_in(&dir, name));
+        let load_own = |path: &PathBuf| settled(path, |path| Document::load_as(Disclosure::Quoted, path));
+        if let Some(document) = own.as_ref().map(load_own).transpose()?.flatten() {
+            let mut context = self.read(name, ContextLocation::User, true, Rc::new(document), Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {
                 // The stricter guard counts: a context of the same name is no way around the project's.
                 let guard = self.guard_in(&shadowed);
@@ -321,7 +332,7 @@ impl<'a> Contexts<'a> {
                 };
                 self.state.warn(
                     format!(
-                        "context {} is yours; the project's of that name is ignored ({}){but}",
+                        "ignoring the project's context {} ({}): your own context has the same name{but}",
                         quoted(name.as_str()),
                         shown(shadowed.display())
                     ),
@@ -330,12 +341,14 @@ impl<'a> Contexts<'a> {
             }
             return Ok(Some(context));
         }
+        // The project's context must not take the place of the user's, which is away.
+        own.as_deref().map_or(Ok(()), require_no_dangling_link)?;
         let load = |path: PathBuf| settled(&path, |path| self.state.load(path));
         let Some(document) = project.map(load).transpose()?.flatten() else {
             return Ok(None);
         };
         let trusted = self.state.is_trusted(&document)?;
-        self.read(name, ContextLocation::Project, trusted, document, Vec::new()).map(Some)
+        self.read(name, ContextLocation::Project, trusted, Rc::new(document), Vec::new()).map(Some)
     }
 
     fn find_inline(&self, name: &ContextName) -> Result<Option<Context>> {
@@ -343,11 +356,7 @@ impl<'a> Contexts<'a> {
         let within = vec!["contexts".to_owned(), name.to_string()];
         let all = document.root().get("contexts");
         match all.and_then(|all| all.get(name.as_str())) {
-            Some(_) => {
-                let document = Rc::clone(&document);
-                Context::read(self.state.app(), name.clone(), ContextLocation::File, true, document, within)
-                    .map(Some)
-            }
+            Some(_) => self.read(name, ContextLocation::File, true, Rc::clone(&document), within).map(Some),
             // A file that defines no contexts may still name one: `{"context": "production"}`.
             None if all.is_none()
                 && document.root().get("context").and_then(|node| node.as_str()) == Some(name.as_str()) =>
@@ -356,7 +365,7 @@ impl<'a> Contexts<'a> {
                     document.path(),
                     crate::settings::empty_text(document.path()).to_owned(),
                 )?;
-                self.read(name, ContextLocation::File, true, empty, Vec::new()).map(Some)
+                self.read(name, ContextLocation::File, true, Rc::new(empty), Vec::new()).map(Some)
             }
             None => Ok(None),
         }
@@ -367,14 +376,13 @@ impl<'a> Contexts<'a> {
         name: &ContextName,
         home: ContextLocation,
         trusted: bool,
-        document: Document,
+        document: Rc<Document>,
         within: Vec<String>,
     ) -> Result<Context> {
-        let context =
-            Context::read(self.state.app(), name.clone(), home, trusted, Rc::new(document), within)?;
+        let context = Context::read(self.state.app(), name.clone(), home, trusted, document, within)?;
         for unknown in &context.unknown {
             self.state.warn(
-                format!("{}: {} means nothing in a context", unknown.place, quoted(unknown.key.to_string())),
+                format!("{}: unknown key {}", unknown.place, quoted(unknown.key.to_string())),
                 unknown.near.as_ref().map(|near| format!("did you mean {}?", quoted(near))),
             );
         }
@@ -416,12 +424,30 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
     if is_empty(&document) {
         let begun = Instant::now();
         let is_settling = || begun.elapsed() < TRUNCATING || (begun.elapsed() < SETTLING && is_recent(path));
-        while is_empty(&document) && is_settling() {
-            std::thread::sleep(SETTLING / 20);
+        // The last read begins after the time to settle, however long this process did not run in between.
+        let mut is_last = false;
+        while is_empty(&document) && !is_last {
+            is_last = !is_settling();
+            if !is_last {
+                std::thread::sleep(SETTLING / 20);
+            }
             document = load(path)?;
         }
     }
     Ok(document)
+}
+
+/// Fails if a context file that lost its guard by accident had one: its protected targets are unknown.
+fn require_no_guard(guard: Guard, name: &ContextName, path: &Path, reason: GuardLoss) -> Result<()> {
+    if guard == Guard::None {
+        return Ok(());
+    }
+    Err(ContextError::LostGuard { name: name.to_string(), path: path.to_owned(), reason }.into())
+}
+
+/// Whether a context file has a key that looks like `guard`.
+fn is_misspelt_guard(error: &Error) -> bool {
+    matches!(error, Error::File(FileError::MisspeltKey { near, .. }) if near == "guard")
 }
 
 /// Whether a context file that cannot be read speaks of a guard.
@@ -445,7 +471,11 @@ pub(super) fn file_in(dir: &Path, name: &ContextName) -> PathBuf {
 pub(crate) fn toml_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // A link to a directory that is missing hides guards, and a missing directory has none.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            require_no_dangling_link(dir)?;
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(Error::io("read", dir, error)),
     };
     let mut files = Vec::new();

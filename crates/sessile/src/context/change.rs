@@ -1,5 +1,6 @@
 //! Making, changing, renaming and deleting contexts.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::call::ConfigSource;
@@ -31,11 +32,11 @@ pub(crate) struct ContextWrite<'a> {
     pub(crate) name: &'a ContextName,
     /// Edits of its file.
     pub(crate) edits: Vec<ContextEdit>,
-    /// What the edits start from.
+    /// Base of the edits.
     pub(crate) mode: WriteMode,
 }
 
-/// What the edits of a context start from.
+/// Base of a context's edits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WriteMode {
     /// A new context, in a file of the user or of the project. `replace` allows one of that name to be overwritten.
@@ -47,7 +48,7 @@ pub(crate) enum WriteMode {
 /// Result of a context's deletion.
 #[derive(Clone, Debug)]
 pub struct ContextDeletion {
-    /// The file it stood in.
+    /// File of the context.
     pub path: PathBuf,
     /// Selections that pointed to it.
     pub pointed_to_by: Vec<Origin>,
@@ -139,7 +140,10 @@ impl Contexts<'_> {
             WriteMode::Create { replace: false, .. } if prefix.is_empty() && old.is_some() => {
                 return Err(exists(write.name, path));
             }
-            WriteMode::Create { .. } if prefix.is_empty() => apply(path, "", &[], &write.edits)?,
+            // An empty file may be one that an editor is about to write, and every reader would wait for that.
+            WriteMode::Create { .. } if prefix.is_empty() => {
+                apply(path, "", &[], or_default_guard(&write.edits).iter())?
+            }
             WriteMode::Create { replace, .. } => {
                 let text = old.unwrap_or(empty_text(path));
                 let without = edit::unset(path, text, &below(&prefix, &[]))?;
@@ -148,12 +152,7 @@ impl Contexts<'_> {
                 }
                 let text = without.unwrap_or_else(|| text.to_owned());
                 // Among many in one file, an empty context must be seen too.
-                let seen = ContextEdit {
-                    key: SettingKey::new(["guard"]),
-                    value: Some(Value::Text(Guard::None.as_str().into())),
-                };
-                let edits = write.edits.iter().chain(write.edits.is_empty().then_some(&seen));
-                apply(path, &text, &prefix, edits)?
+                apply(path, &text, &prefix, or_default_guard(&write.edits).iter())?
             }
         };
         let read = |text: &str| {
@@ -198,7 +197,7 @@ impl Contexts<'_> {
         self.get_fresh(&existing.name, &path)
     }
 
-    /// Gives a context another name; what pointed to it points to the new name.
+    /// Renames a context and updates the selections that point to it.
     pub fn rename(&self, from: &ContextName, to: &ContextName) -> Result<Context> {
         settle(self.state)?;
         let existing = self.get(from)?;
@@ -271,7 +270,7 @@ impl Contexts<'_> {
         match self.state.source() {
             ConfigSource::File(file) => Ok(file.clone()),
             ConfigSource::Nothing => Err(UsageError::Arguments(
-                "with --no-config there is no place for a context: leave it out".into(),
+                "contexts cannot be written with --no-config; remove the flag".into(),
             )
             .into()),
             ConfigSource::Usual if in_project => {
@@ -327,7 +326,7 @@ impl Contexts<'_> {
         authorize_changes(self.state, &[ContextChange::of(existing, Some(after))])
     }
 
-    /// Fails unless this call may delete a context, before a person is asked.
+    /// Checks before the prompt that this call may delete a context.
     pub fn check_deletable(&self, existing: &Context) -> Result<()> {
         authorize_changes(self.state, &[ContextChange::of(existing, None)])
     }
@@ -380,6 +379,15 @@ pub(crate) fn apply<'c>(
         };
     }
     Ok(text)
+}
+
+/// The edits of a new context; one without edits gets its guard written, so that its text is not empty.
+fn or_default_guard(edits: &[ContextEdit]) -> Cow<'_, [ContextEdit]> {
+    if !edits.is_empty() {
+        return Cow::Borrowed(edits);
+    }
+    let value = Some(Value::Text(Guard::None.as_str().into()));
+    Cow::Owned(vec![ContextEdit { key: SettingKey::new(["guard"]), value }])
 }
 
 fn below(prefix: &[String], segments: &[String]) -> SettingKey {

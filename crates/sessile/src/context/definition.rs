@@ -61,6 +61,11 @@ const MOST_UNKNOWN: usize = 20;
 /// The keys a context file has at its top.
 pub(super) const KEYS: &[&str] = &["description", "guard", "settings", "values", "env", "tools", "agents"];
 
+/// The key of a context that an unknown key is a misspelling of, probably.
+pub(super) fn misspelt(key: &str) -> Option<String> {
+    nearest(key, KEYS.iter().copied())
+}
+
 impl Context {
     /// Reads a context out of its file, or out of a table of a file with many.
     pub(crate) fn read(
@@ -102,12 +107,19 @@ impl Context {
                 "env" => context.env = reader.variables(key, node)?,
                 "tools" => context.tools = reader.tools(key, node)?,
                 "agents" => context.agents = reader.agents(key, node)?,
-                _ if context.unknown.len() >= MOST_UNKNOWN => {}
-                _ => context.unknown.push(UnknownSetting {
-                    key: SettingKey::new([if file.hides_keys() { HIDDEN } else { key }]),
-                    place: file.place(node.offset),
-                    near: nearest(key, KEYS.iter().copied()),
-                }),
+                _ => {
+                    let shown = if file.hides_keys() { HIDDEN } else { key };
+                    let place = file.place(node.offset);
+                    // Its author meant the other key: a guard that is ignored protects nothing.
+                    if let Some(near) = misspelt(key) {
+                        let (place, key) = (Box::new(place), shown.to_owned());
+                        return Err(FileError::MisspeltKey { place, key, near }.into());
+                    }
+                    if context.unknown.len() < MOST_UNKNOWN {
+                        let key = SettingKey::new([shown]);
+                        context.unknown.push(UnknownSetting { key, place, near: None });
+                    }
+                }
             }
         }
         // Checked here, so that a wrong setting is reported with the context and not at its first use.
@@ -141,7 +153,7 @@ impl Context {
         Ok(values)
     }
 
-    /// Content of its file; what looks like a secret is masked.
+    /// Content of the context's file, with likely secrets masked.
     pub fn content(&self, app: &App) -> Result<ContextContent> {
         let settings = self.setting_values(app)?.into_iter().map(|(key, value)| {
             let value = serde_json::json!(value.masked_for(&key));
@@ -177,7 +189,7 @@ impl Context {
         self.description.clone().map(|text| Value::Text(text).masked_if_secret("description").to_string())
     }
 
-    /// The file it stands in.
+    /// File of the context.
     pub fn path(&self) -> &Path {
         self.document.path()
     }
@@ -187,7 +199,8 @@ impl Context {
         &self.document
     }
 
-    /// The name of a credential that it gives out. The error shows it only if the file may be shown.
+    /// Name of a credential that the context provides. The error contains it only if the file's content may be
+    /// disclosed.
     pub(crate) fn credential_name(&self, name: &str, key: &str) -> Result<CredentialName> {
         name.parse().map_err(|error| match self.document.is_quotable() {
             true => error,
@@ -195,9 +208,13 @@ impl Context {
         })
     }
 
-    /// Whether its own file is empty.
-    pub(super) fn is_empty(&self) -> bool {
-        self.home != ContextLocation::File && self.document.text().trim_ascii().is_empty()
+    /// Whether its own file may have lost its guard by accident: the file has no keys, or an unknown one and none for a guard.
+    pub(super) fn may_lack_guard(&self) -> bool {
+        let keys = self.root().members();
+        let is_unknown = |key: &str| !KEYS.contains(&key);
+        self.home != ContextLocation::File
+            && keys.iter().all(|(key, _)| key != "guard")
+            && (keys.is_empty() || keys.iter().any(|(key, _)| is_unknown(key)))
     }
 
     /// Table of the context in its file.

@@ -1,11 +1,14 @@
 //! Guards: conditions of a context's use.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::context::guard_weakening::guard_in;
 use crate::context::{Context, approval};
 use crate::error::{GuardError, Result};
 use crate::history::recorded_text;
+use crate::names::ContextName;
 use crate::settings::Origin;
 use crate::state::State;
 use crate::store::Store;
@@ -14,12 +17,12 @@ use crate::store::Store;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// No isolation.
+    /// No condition.
     #[default]
     None,
     /// To be named by a flag, a variable or the session.
     Explicit,
-    /// The same, and a person's approval in force.
+    /// Requires an explicit selection and a valid approval by a person.
     Approval,
 }
 
@@ -50,7 +53,7 @@ pub struct GuardState {
     pub guard: Guard,
     /// Whether it is satisfied.
     pub satisfied: bool,
-    /// Expiry of the approval in force.
+    /// Expiry of the valid approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_until: Option<String>,
 }
@@ -59,21 +62,17 @@ impl Context {
     /// Fails unless the guard is satisfied for a call that was led here by `origin`.
     pub fn check_guard(&self, state: &State, origin: &Origin) -> Result<()> {
         // Without a guard that needs it the store is not opened: this is on the path of every command.
-        let store = if self.guard == Guard::Approval || self.is_empty() { state.store()? } else { None };
+        let store =
+            if self.guard == Guard::Approval || self.may_lack_guard() { state.store()? } else { None };
         self.check_guard_in(state, store, origin)
     }
 
-    /// The guard that counts. An empty file has lost its guard: the one that the history knows counts, and the strictest if
-    /// the context was approved once.
+    /// The guard that counts. A file that may have lost its guard by accident keeps the recorded one.
     pub(super) fn effective_guard(&self, state: &State, store: Option<&Store>) -> Result<Guard> {
-        let Some(store) = store.filter(|_| self.guard < Guard::Approval && self.is_empty()) else {
+        if self.guard == Guard::Approval || !self.may_lack_guard() {
             return Ok(self.guard);
-        };
-        if approval::was_given(store, self)? {
-            return Ok(Guard::Approval);
         }
-        let recorded = recorded_text(store, &state.account(), self.path())?;
-        Ok(guard_in(self.path(), recorded.as_deref(), self.name.as_str()).max(self.guard))
+        Ok(recorded_guard(state, store, self.path(), &self.name)?.max(self.guard))
     }
 
     /// The same with the approvals of this store.
@@ -107,4 +106,19 @@ impl Context {
             approved_until,
         })
     }
+}
+
+/// The guard that the history knows of the context in a file; the strictest if the context was approved once.
+pub(super) fn recorded_guard(
+    state: &State,
+    store: Option<&Store>,
+    path: &Path,
+    name: &ContextName,
+) -> Result<Guard> {
+    let Some(store) = store else { return Ok(Guard::None) };
+    if approval::was_given(store, path, name)? {
+        return Ok(Guard::Approval);
+    }
+    let recorded = recorded_text(store, &state.account(), path)?;
+    Ok(guard_in(path, recorded.as_deref(), name.as_str()))
 }

@@ -11,16 +11,21 @@ use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::confirm::can_ask;
+use crate::context::definition::{KEYS, misspelt};
 use crate::context::selection::pointing_to;
 use crate::context::unprotect::authorize_unprotecting;
 use crate::context::{Context, Guard, approval, is_pin_set};
 use crate::error::{Error, GuardError, Result, SessionError};
 use crate::history::Effect;
 use crate::names::ContextName;
+use crate::settings::rules::is_users_own;
 use crate::settings::{Document, Layer, Node, SettingKey, SettingSource, Stack};
 use crate::state::State;
 use crate::store::PointerKind;
 use crate::text::quoted;
+
+/// Largest number of segments of a setting's key.
+const MOST_SEGMENTS: usize = 8;
 
 /// The change of one context in a file.
 #[derive(Clone, Debug)]
@@ -71,8 +76,8 @@ pub(crate) fn authorize(state: &State, effects: &[Effect]) -> Result<Vec<Context
 
 /// Fails unless this call may change contexts in this way.
 ///
-/// Inside a session a context that has a guard, or that live sessions are pinned to, stays as it is. Weakening the guard
-/// `approval` requires an approval in force, or a person at a terminal where no PIN is set.
+/// Inside a session, guarded contexts and contexts of live sessions cannot change. Weakening the guard `approval`
+/// requires a valid approval, or a person at a terminal if no PIN is set.
 pub(super) fn authorize_changes(state: &State, changes: &[ContextChange]) -> Result<()> {
     for change in changes {
         refuse_in_session(state, change)?;
@@ -101,7 +106,8 @@ fn refuse_in_session(state: &State, change: &ContextChange) -> Result<()> {
     // Both: a variable puts a process inside, a flag or the terminal makes a call act in a session.
     let is_inside = || {
         let is_inside = state.inside_session().is_some() || state.session()?.is_some();
-        Ok::<_, Error>(is_inside && !state.is_at_hooked_prompt())
+        let is_outside = state.is_outside_hook_session();
+        Ok::<_, Error>((is_inside && !is_outside) || state.is_in_inherited_shell())
     };
     if change.before.is_none() || !is_inside()? {
         return Ok(());
@@ -161,15 +167,18 @@ fn is_context_file(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|dir| dir == "contexts")
 }
 
-/// The guard in a context's table. One that is not valid counts as the strictest: its context cannot be used.
+/// The guard in a context's table. One that is not valid, or has a misspelt key, counts as the strictest: its context cannot
+/// be used.
 pub(super) fn guard_of(context: &Node) -> Guard {
+    let is_misspelt = |key: &str| !KEYS.contains(&key) && misspelt(key).as_deref() == Some("guard");
     match context.get("guard") {
+        _ if context.members().iter().any(|(key, _)| is_misspelt(key)) => Guard::Approval,
         None => Guard::None,
         Some(guard) => guard.as_str().and_then(Guard::parse).unwrap_or(Guard::Approval),
     }
 }
 
-/// Inside a session nobody changes what leads commands outside of it: the settings that need trust, and selections.
+/// Refuses, inside a session, changes that affect commands outside of it: selections and settings that require trust.
 fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
     if state.inside_session().is_none() {
         return Ok(());
@@ -182,12 +191,12 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
             }
             Effect::Text { path, before, after, .. } => {
                 let (before, after) = (before.as_deref(), after.as_deref());
-                // Settings of a context lead only its own sessions, except for the vault.
+                // Settings of a context lead only its own sessions, except for what only the user sets.
                 let leading = match is_context_file(path) {
                     true => None,
                     false => leading_change(state.app(), path, before, after),
                 };
-                leading.or_else(|| vault_change(path, before, after))
+                leading.or_else(|| users_own_change(state.app(), path, before, after))
             }
             Effect::Pointer { target: PointerKind::Context, before, after, .. } => {
                 let value = |side: &Option<crate::history::PointerValue>| {
@@ -206,41 +215,64 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
 
 fn leads_others_refused(key: &SettingKey) -> Error {
     Error::Session(SessionError::RefusedInside {
-        what: format!("changing {} for others", quoted(key.to_string())),
+        what: format!("changing {} outside the session", quoted(key.to_string())),
         instead: "do it outside the session",
     })
 }
 
-/// Fails inside a session if a context would select another vault than before. What keeps credentials can be a program,
-/// which receives the secrets of everyone who uses the context.
-pub(super) fn refuse_vault_change(state: &State, before: Option<&Node>, after: Option<&Node>) -> Result<()> {
-    match changed_vault_key(before, after).filter(|_| state.inside_session().is_some()) {
+/// Fails inside a session if a change of a context sets what only the user sets: a vault or another program, which would
+/// receive the secrets of everyone who uses the context.
+pub(super) fn refuse_users_own(state: &State, before: Option<&Node>, after: Option<&Node>) -> Result<()> {
+    match changed_users_own(state.app(), before, after).filter(|_| state.inside_session().is_some()) {
         Some(key) => Err(leads_others_refused(&key)),
         None => Ok(()),
     }
 }
 
-/// The first setting of a vault that differs between the contexts in two texts of a file.
-fn vault_change(path: &Path, before: Option<&str>, after: Option<&str>) -> Option<SettingKey> {
+/// The first setting that only the user sets and that differs between the contexts in two texts of a file.
+fn users_own_change(app: &App, path: &Path, before: Option<&str>, after: Option<&str>) -> Option<SettingKey> {
     let (before, after) = (contexts_in(path, before), contexts_in(path, after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    names.into_iter().find_map(|name| changed_vault_key(before.get(name), after.get(name)))
+    names.into_iter().find_map(|name| changed_users_own(app, before.get(name), after.get(name)))
 }
 
-/// The first setting of a vault that differs between two tables of a context.
-fn changed_vault_key(before: Option<&Node>, after: Option<&Node>) -> Option<SettingKey> {
-    let vault = |context: Option<&Node>| {
-        let vault = context?.get("settings")?.get("vault")?;
-        Some(vault.members().iter().cloned().collect::<BTreeMap<String, Node>>())
-    };
-    let (before, after) = (vault(before).unwrap_or_default(), vault(after).unwrap_or_default());
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let is_same = |name: &String| match (before.get(name), after.get(name)) {
+/// The first setting that only the user sets and that differs between two tables of a context.
+fn changed_users_own(app: &App, before: Option<&Node>, after: Option<&Node>) -> Option<SettingKey> {
+    let (before, after) = (users_own_settings(app, before), users_own_settings(app, after));
+    let keys: BTreeSet<&SettingKey> = before.keys().chain(after.keys()).collect();
+    let is_same = |key: &SettingKey| match (before.get(key), after.get(key)) {
         (Some(before), Some(after)) => before.is_same_as(after),
         _ => false,
     };
-    let changed = names.into_iter().find(|name| !is_same(name))?;
-    Some(SettingKey::new(["vault", changed.as_str()]))
+    keys.into_iter().find(|key| !is_same(key)).cloned()
+}
+
+/// The settings in a table of a context that only the user sets.
+fn users_own_settings<'n>(app: &App, context: Option<&'n Node>) -> BTreeMap<SettingKey, &'n Node> {
+    let mut found = BTreeMap::new();
+    if let Some(settings) = context.and_then(|context| context.get("settings")) {
+        collect_users_own(app, settings, &mut Vec::new(), &mut found);
+    }
+    found
+}
+
+fn collect_users_own<'n>(
+    app: &App,
+    node: &'n Node,
+    above: &mut Vec<String>,
+    found: &mut BTreeMap<SettingKey, &'n Node>,
+) {
+    for (name, member) in node.members() {
+        above.push(name.clone());
+        let key = SettingKey::new(above.iter().map(String::as_str));
+        // No setting has more segments.
+        match is_users_own(app, &key) && member.members().is_empty() {
+            true => drop(found.insert(key, member)),
+            false if above.len() < MOST_SEGMENTS => collect_users_own(app, member, above, found),
+            false => {}
+        }
+        above.pop();
+    }
 }
 
 /// Whether a setting leads the commands that it holds for: to a context, a server, a credential or a variable.
@@ -339,7 +371,8 @@ mod tests {
 
     #[test]
     fn vault_of_a_context_is_found_in_both_kinds_of_files() {
-        let find = |path: &str, before, after| vault_change(Path::new(path), before, after);
+        let app = App::new("demo");
+        let find = |path: &str, before, after| users_own_change(&app, Path::new(path), before, after);
         let helper = Some(SettingKey::new(["vault", "helper"]));
         let context = "/x/contexts/prod.toml";
         assert_eq!(find(context, None, Some("settings.vault.helper = \"x\"")), helper);

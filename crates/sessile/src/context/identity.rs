@@ -1,4 +1,4 @@
-//! Identity of a context: what an approval is bound to.
+//! Identity of a context, which an approval is bound to.
 //!
 //! A name alone does not identify a context: projects have contexts of the same name, and a file can be edited after a
 //! person has approved it. The identity covers the scope, the file and everything that the file binds.
@@ -37,8 +37,7 @@ impl ContextIdentity {
         Self::new(context.home, context.path(), context.root())
     }
 
-    /// The identity that the context of an approval has now: its file is read again. `None` if it does not exist any
-    /// more.
+    /// Current identity of an approved context; reads its file again. `None` if the context no longer exists.
     pub(super) fn reload(path: &str, digest: &str, name: &str) -> Option<Self> {
         // The scope of the approval, not of this call: the same file can be a project's or the user's.
         let (scope, _) = digest.split_once(':')?;
@@ -60,6 +59,11 @@ impl ContextIdentity {
         [ContextLocation::User, ContextLocation::Project, ContextLocation::File]
             .into_iter()
             .any(|home| Self::new(home, path, root).digest == digest)
+    }
+
+    /// The path of a context's file as an approval names it.
+    pub(super) fn path_of(path: &Path) -> String {
+        resolved(path).to_string_lossy().into_owned()
     }
 
     fn new(home: ContextLocation, path: &Path, root: &Node) -> Self {

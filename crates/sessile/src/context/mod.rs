@@ -1,10 +1,10 @@
-//! Contexts: named targets, one TOML file each, with the guard that stands before them.
+//! Contexts: named targets with an optional guard, one TOML file each.
 //!
-//! [`Contexts`] finds and changes them, [`SelectedContext`] says which one a call is about and why, [`Guard`] what it
-//! demands before it is used, [`approval`] how a person gives that, `guard_weakening` who may lower it,
-//! [`transfer`] how they travel, [`anonymous`] what stands for one that has no file.
+//! [`Contexts`] finds and changes them. [`SelectedContext`] is the context of a call with its origin, [`Guard`] its
+//! requirements before use, [`approval`] a person's consent. `guard_weakening` checks changes that reduce a guard,
+//! [`transfer`] exports and imports, [`anonymous`] makes a context of `--bind` without a file.
 //!
-//! Not for: carrying a context out (that is a tool's or a session's work).
+//! Not for applying a context to tools: see [`crate::tool`] and [`crate::session`].
 
 pub mod anonymous;
 pub mod approval;

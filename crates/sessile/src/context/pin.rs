@@ -23,7 +23,10 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
     approval::check_place(state)?;
     let known = verify(state, old)?;
     if new.is_some_and(|pin| pin.chars().count() < SHORTEST) {
-        return Err(GuardError::WrongPin(format!("a PIN has at least {SHORTEST} characters")).into());
+        return Err(GuardError::WrongPin(format!(
+            "the PIN is too short: at least {SHORTEST} characters are required"
+        ))
+        .into());
     }
     let hash = new.map(hash).transpose()?;
     if !state.store_for_writing()?.set_pin(known.as_deref(), hash.as_deref())? {
@@ -33,7 +36,7 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
     crate::history::record(state, "context approve", subject, "a PIN is never recorded").map(drop)
 }
 
-/// Whether a PIN is set, by now: what a state that lives long has seen of the store does not count.
+/// Whether a PIN is set. Always reads the store, because a long-lived state may have an old copy.
 pub fn is_pin_set(state: &State) -> Result<bool> {
     Ok(state.fresh_store()?.map(|store| store.pin()).transpose()?.flatten().is_some())
 }
@@ -50,7 +53,7 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
     }
     approval::check_clock(state)?;
     let Some(pin) = pin else {
-        return Err(GuardError::WrongPin("a PIN is set and none was given".into()).into());
+        return Err(GuardError::WrongPin("PIN required".into()).into());
     };
     let now =
         // A closure, because the store reads the clock only once it has its lock.

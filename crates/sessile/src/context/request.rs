@@ -1,7 +1,7 @@
 //! Approval requests: guarded commands that were refused and wait for a person's decision.
 //!
-//! They are kept in one small file beside the store, because each table of the store costs every reader. A request opens nothing:
-//! it says who wanted what, and ends by itself.
+//! Requests are in one small file beside the store, because each table of the store slows down every reader. A
+//! request grants nothing: it records the requester, the context and the command, and expires.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::rfc3339;
 use crate::error::{GuardError, Result};
 use crate::files::LockedDir;
-use crate::secrets::{has_url_password, looks_secret};
+use crate::secrets::redacted_words;
 use crate::state::State;
-use crate::text::{HIDDEN, shortened};
 
 /// File in the state directory.
 pub(crate) const FILE: &str = "requests.json";
@@ -21,9 +20,6 @@ pub(crate) const FILE: &str = "requests.json";
 const MOST_REQUESTS: usize = 20;
 /// How long a request waits.
 const LIFETIME_MS: i64 = 24 * 3600 * 1000;
-/// Words of a command that are kept, and characters of a word.
-const MOST_WORDS: usize = 20;
-const LONGEST_WORD: usize = 120;
 
 /// A command that was refused because its context needs an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +61,7 @@ pub(crate) fn leave(state: &State, context: &str, words: &[OsString], session: O
     let now = state.now_ms();
     let expires_ms = now.saturating_add(LIFETIME_MS);
     let directory = state.world().cwd().map(|dir| dir.to_string_lossy().into_owned());
-    let (command, session) = (redacted(words), session.map(str::to_owned));
+    let (command, session) = (redacted_words(words), session.map(str::to_owned));
     change(state, |requests| {
         let id = requests.iter().map(|request| request.id).max().unwrap_or(0) + 1;
         // A script that retries would otherwise push the requests of others out.
@@ -115,43 +111,4 @@ fn load(state: &State, dir: &Path) -> Result<Vec<ApprovalRequest>> {
     let now = state.now_ms();
     requests.retain(|request| now < request.expires_ms);
     Ok(requests)
-}
-
-/// A command as it may be shown: values whose name or form says that they are secrets are hidden.
-fn redacted(words: &[OsString]) -> Vec<String> {
-    let mut shown = Vec::new();
-    let mut is_value_of_secret = false;
-    for word in words.iter().take(MOST_WORDS) {
-        let word = word.to_string_lossy();
-        let (name, value) =
-            word.split_once('=').map_or((word.as_ref(), None), |(name, value)| (name, Some(value)));
-        let is_named = looks_secret(name.trim_start_matches('-'));
-        shown.push(match value {
-            _ if is_value_of_secret || has_url_password(&word) => HIDDEN.to_owned(),
-            Some(_) if is_named => format!("{}={HIDDEN}", shortened(name, LONGEST_WORD)),
-            // A script may hold anything.
-            _ if word.contains(char::is_whitespace) && looks_secret(&word) => HIDDEN.to_owned(),
-            _ => shortened(&word, LONGEST_WORD),
-        });
-        // `--token VALUE` and `--token=VALUE` are both common, so the word after such a flag is hidden too.
-        is_value_of_secret = value.is_none() && is_named && name.starts_with('-');
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_of_a_command_are_hidden() {
-        let words =
-            ["deploy", "--token", "t0p", "--password=hunter2", "API_KEY=k", "https://a:b@c/", "-v", "x=1"];
-        let shown = redacted(&words.map(OsString::from));
-        for secret in ["t0p", "hunter2", "=k", "a:b"] {
-            assert!(!shown.iter().any(|word| word.contains(secret)), "{secret}: {shown:?}");
-        }
-        assert_eq!(shown.first().map(String::as_str), Some("deploy"));
-        assert_eq!(shown[6..], ["-v", "x=1"]);
-    }
 }

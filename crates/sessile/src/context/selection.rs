@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::error::{ProjectError, Result, SessionError};
+use crate::error::{ProjectError, Result, SessionError, UsageError};
 use crate::history::{Effect, PointerValue};
 use crate::interactive::TerminalAccess;
 use crate::names::ContextName;
@@ -27,7 +27,7 @@ pub struct SelectedContext {
     pub origin: Origin,
 }
 
-/// Applies the order of precedence to the question which context is meant.
+/// Resolves the context of the call by the order of precedence.
 pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     let key = SettingKey::new(["context"]);
     let candidates = state.base()?.explain(&key)?;
@@ -62,7 +62,7 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     });
     match &selected {
         Some(SelectedContext { name, origin }) => {
-            tracing::info!(context = %name, %origin, "resolved context");
+            tracing::debug!(context = %name, %origin, "resolved context");
         }
         None => tracing::debug!("no context selected"),
     }
@@ -123,7 +123,9 @@ fn terminal_selection(state: &State) -> Result<Option<Candidate>> {
     let Some(store) = state.store()? else { return Ok(None) };
     let withheld = |device: &Path, name: &str, reason| {
         let flag = format!("--context {}", shell_quoted(name));
-        withhold(state, device, format!("context {}", quoted(name)), flag, reason).map(|()| None)
+        let selection = format!("context {}", quoted(name));
+        let device = device.to_owned();
+        withhold(state, UsageError::SelectionWithheld { selection, flag, device, reason }).map(|()| None)
     };
     let (terminal, obstacle) = match access {
         TerminalAccess::Read(terminal) => (terminal, None),

@@ -75,7 +75,7 @@ pub fn switch(state: &State, to: &SwitchTarget, scope: Option<SwitchScope>) -> R
     if !is_hooked && state.session()?.is_some() {
         return Err(SessionError::RefusedInside {
             what: "switching the context".into(),
-            instead: "a session keeps the context it was started with; start another session",
+            instead: "the context of a session never changes; start another session",
         }
         .into());
     }
@@ -86,8 +86,10 @@ pub fn switch(state: &State, to: &SwitchTarget, scope: Option<SwitchScope>) -> R
     };
     let target = Target::resolve(state, scope)?;
     let mut switched = unless_overtaken(|| try_switch(state, to, scope, &target))?;
-    if is_hooked && scope == SwitchScope::Terminal {
-        switched.left_session = deselect_for_terminal(state)?;
+    if scope == SwitchScope::Terminal {
+        // Without the hook it is a session that is over, which would make the next command fail.
+        let left = deselect_for_terminal(state)?;
+        switched.left_session = left.filter(|left| left.is_live).map(|left| left.label);
     }
     if let Some(shell) = state.hooked_prompt() {
         shell.request_change(state)?;

@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use crate::agents::is_secret_header;
 use crate::app::App;
 use crate::context::change::{ContextWrite, WriteMode};
 use crate::context::definition::{KEYS, free_value};
-use crate::context::guard_weakening::refuse_vault_change;
+use crate::context::guard_weakening::refuse_users_own;
 use crate::context::{Context, ContextEdit, ContextLocation, Contexts, Guard, Variable, change};
 use crate::error::{ContextError, Error, FileError, Result, UsageError};
 use crate::names::{ContextName, nearest};
 use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret, looks_secret};
+use crate::settings::rules::is_users_own;
 use crate::settings::{Data, Document, Node, SettingKey, Stack, Value, empty_text};
-use crate::text::quoted;
+use crate::text::{quoted, shown};
 
 /// The keys beside `contexts` that name the selected context: this application's own, and the one that others use.
 const SELECTIONS: &[&str] = &["context", "current_context", "current-context"];
@@ -49,14 +51,14 @@ pub struct ContextImport {
     pub current: Option<String>,
 }
 
-/// Reads the contexts in an exported text; the name decides the format. A key of a context that means nothing to this
-/// application becomes one of its values. Whatever could not be kept is an error.
+/// Parses exported contexts; the file name decides the format. Unknown keys of a context become values. A part that
+/// cannot be kept is an error.
 pub fn read(app: &App, path: &Path, text: String) -> Result<ContextImport> {
     let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
         return Err(FileError::Syntax {
             place: document.place(0).into(),
-            message: "there is no [contexts.NAME] in it; export a context to see such a file".into(),
+            message: "no [contexts.NAME] table found; `context export` writes an example".into(),
         }
         .into());
     };
@@ -89,14 +91,14 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<ContextImport> {
     Ok(import)
 }
 
-/// Makes the keys of an imported context that mean nothing its values. Fails if one cannot be kept: a table, a float, a
-/// key that looks like a misspelt one, or a key of a table with a fixed meaning.
+/// Makes the keys of an imported context that mean nothing its values. Fails if one cannot be kept: a table, a float, or
+/// a key of a table with a fixed meaning.
 fn keep_unknown(app: &App, document: &Document, context: &mut Context) -> Result<()> {
     let mut values = Vec::new();
     for (key, node) in context.root().members().iter().filter(|(key, _)| !KEYS.contains(&key.as_str())) {
         match free_value(node) {
-            Some(value) if nearest(key, KEYS.iter().copied()).is_none() => values.push((key.clone(), value)),
-            _ => return Err(unknown_key(document, key, node, KEYS)),
+            Some(value) => values.push((key.clone(), value)),
+            None => return Err(unknown_key(document, key, node, KEYS)),
         }
         if let Some(twice) = context.root().get("values").and_then(|values| values.get(key)) {
             return Err(unknown_key(document, &format!("values.{key}"), twice, &[]));
@@ -133,7 +135,7 @@ impl Contexts<'_> {
             let existing = self.find(&context.name)?;
             let bound = existing.as_ref().map(|existing| existing.tools.as_slice()).unwrap_or_default();
             self.check_bindings(context, bound)?;
-            refuse_vault_change(self.state, existing.as_ref().map(Context::root), Some(context.root()))?;
+            refuse_users_own(self.state, existing.as_ref().map(Context::root), Some(context.root()))?;
             match existing {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
@@ -157,7 +159,28 @@ impl Contexts<'_> {
         if !in_project {
             self.warn_of_shared_targets(&imported)?;
         }
+        for context in &imported {
+            self.warn_of_users_own(context)?;
+        }
         Ok(imported)
+    }
+}
+
+impl Contexts<'_> {
+    /// Warns about settings of an imported context that choose a vault, start a program or send a file.
+    fn warn_of_users_own(&self, context: &Context) -> Result<()> {
+        let app = self.state.app();
+        let values = context.setting_values(app)?;
+        let keys: Vec<String> =
+            values.iter().filter(|(key, _)| is_users_own(app, key)).map(|(key, _)| key.to_string()).collect();
+        if !keys.is_empty() {
+            let name = quoted(context.name.as_str());
+            self.state.warn(
+                format!("the imported context {name} sets {}", shown(keys.join(", "))),
+                Some(format!("review it before you use it: {} context show {}", app.name(), context.name)),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -217,7 +240,19 @@ fn is_hidden(change: &ContextEdit) -> bool {
         [place, .., name] if place == "tools" || place == "settings" => looks_secret(name),
         _ => false,
     };
-    is_named || has_password(change)
+    is_named || has_password(change) || has_secret_header(change)
+}
+
+/// Whether a change sets a header of requests to an agent that is a secret.
+fn has_secret_header(change: &ContextEdit) -> bool {
+    let is_headers = matches!(change.key.segments(), [place, table, _, member]
+        if place == "settings" && table == "agents" && member == "headers");
+    is_headers
+        && match &change.value {
+            Some(Value::Text(header)) => is_secret_header(header),
+            Some(Value::List(headers)) => headers.iter().any(|header| is_secret_header(header)),
+            _ => false,
+        }
 }
 
 fn has_password(change: &ContextEdit) -> bool {
@@ -236,7 +271,7 @@ pub(super) fn refuse_secrets(changes: &[ContextEdit]) -> Result<()> {
             is_secret(name, text)
         }
         ([place, .., name], Some(Value::Text(text))) if place == "tools" => is_secret(name, text),
-        _ => has_password(change),
+        _ => has_password(change) || has_secret_header(change),
     };
     match changes.iter().filter(|change| change.value.is_some()).find(is_refused) {
         Some(change) => {

@@ -1,7 +1,7 @@
-//! Changes that lift the protection of a target: who may make them.
+//! Permission for changes that lift the protection of a target.
 //!
 //! A target is protected as long as only guarded contexts of the user bind it. Binding it in an unguarded context, or no longer
-//! binding it in the guarded one, opens it to every session. So it weakens the guard of the contexts that protect it.
+//! binding it in the guarded one, opens it to every session. Such a change weakens the guard of the contexts that protect it.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -28,8 +28,11 @@ pub(super) fn authorize_unprotecting(state: &State, effects: &[Effect]) -> Resul
     if texts.is_empty() {
         return Ok(());
     }
-    // A context that cannot be read protects nothing by now: the change may be the one that mends it.
-    let Ok(before) = state.contexts().user_contexts() else { return Ok(()) };
+    let before = match state.contexts().user_contexts() {
+        Ok(before) => before,
+        // What the unreadable file protects is unknown, so only the change that repairs it may pass.
+        Err(error) => return if repairs(state, &texts) { Ok(()) } else { Err(error) },
+    };
     if before.iter().all(|context| context.guard == Guard::None) {
         return Ok(());
     }
@@ -63,6 +66,17 @@ pub(super) fn authorize_unprotecting(state: &State, effects: &[Effect]) -> Resul
         }
     }
     Ok(())
+}
+
+/// Whether a change touches no context of the user that can be read.
+fn repairs(state: &State, texts: &[(&PathBuf, Option<&str>)]) -> bool {
+    let dir = state.contexts().user_dir();
+    let mut own =
+        texts.iter().filter(|(path, _)| path.parent().is_some_and(|parent| dir.as_deref() == Some(parent)));
+    own.all(|(path, _)| {
+        let text = crate::files::read(path).ok().flatten();
+        text.is_some_and(|text| parsed(state, path, &text, true).is_empty())
+    })
 }
 
 /// The user's contexts as they are after a change of files; `None` if the change concerns none of them.

@@ -8,12 +8,24 @@ use crate::conversation::TaskState;
 use crate::error::{ConversationError, Error, Result};
 use crate::names::nearest;
 use crate::session::{Session, SessionId};
+use crate::settings::{Definition, SettingKind};
 use crate::site::agent_url;
 use crate::state::State;
 use crate::store::{
     ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, RenameOutcome, Store,
 };
 use crate::world::World;
+
+/// Setting of the retention.
+const RETENTION: &str = "conversation.keep";
+
+/// Settings of conversations.
+pub const SETTINGS: &[Definition] = &[Definition::new(
+    RETENTION,
+    SettingKind::Duration,
+    "How long a conversation is kept after its last use.",
+)
+.with_default("90d")];
 
 /// A conversation with an agent.
 #[derive(Clone, Debug, Serialize)]
@@ -22,8 +34,12 @@ pub struct Conversation {
     pub id: String,
     /// Name.
     pub name: Option<String>,
-    /// The session it belongs to.
+    /// The session that used it last. It may have ended.
     pub session: String,
+    /// The context it was held in.
+    pub context: Option<String>,
+    /// The account it belongs to: the credential that its calls named.
+    pub account: Option<String>,
     /// The agent.
     pub agent_url: String,
     /// The agent's id of it.
@@ -90,6 +106,8 @@ impl From<ConversationRow> for Conversation {
             id: row.id.clone(),
             name: row.name.clone(),
             session: row.session.clone(),
+            context: row.context.clone(),
+            account: row.account.clone(),
             agent_url: row.agent.clone(),
             context_id: row.context_id.clone(),
             task_id: row.task_id.clone(),
@@ -119,6 +137,8 @@ impl Conversation {
 pub struct Conversations {
     store: Store,
     user: String,
+    /// The credential that the call names.
+    account: Option<String>,
     world: World,
 }
 
@@ -127,7 +147,15 @@ impl State {
     pub fn conversations(&self) -> Result<Conversations> {
         // What an agent has said will not be said again.
         let store = self.store_for_writing_patiently()?;
-        Ok(Conversations { store, user: self.account(), world: self.world().clone() })
+        Ok(Conversations::of(self, store))
+    }
+
+    /// Deletes conversations that have not been used for the time of the setting. Returns the number deleted.
+    pub fn expire_conversations(&self) -> Result<usize> {
+        let Some(keep) = self.duration(RETENTION)? else { return Ok(0) };
+        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+        let before_ms = self.world().now().as_millisecond().saturating_sub(keep_ms);
+        self.store_for_writing()?.expire_conversations(before_ms)
     }
 
     /// Last used conversation of a session. Reads only a store that is open.
@@ -139,14 +167,20 @@ impl State {
     /// The conversations, to look at; `None` if there never was one.
     pub fn conversations_to_look_at(&self) -> Result<Option<Conversations>> {
         let store = self.fresh_store()?;
-        Ok(store.map(|store| Conversations { store, user: self.account(), world: self.world().clone() }))
+        Ok(store.map(|store| Conversations::of(self, store)))
     }
 }
 
 impl Conversations {
-    /// Current conversation with an agent in a session, if any.
+    fn of(state: &State, store: Store) -> Self {
+        let account = state.call().override_of("credential").map(ToString::to_string);
+        Conversations { store, user: state.account(), account, world: state.world().clone() }
+    }
+
+    /// Current conversation of the call's account with an agent in a session, if any.
     pub fn newest(&self, session: &Session, agent: &str) -> Result<Option<Conversation>> {
-        let row = self.store.newest_conversation(&self.user, session.id.as_str(), &agent_url(agent)?)?;
+        let (session, agent) = (session.id.as_str(), agent_url(agent)?);
+        let row = self.store.newest_conversation(&self.user, session, &agent, self.account.as_deref())?;
         Ok(row.map(Conversation::from))
     }
 
@@ -155,7 +189,9 @@ impl Conversations {
         let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
         // One look decides: another process may begin it right now.
         match row.map(Conversation::from) {
-            Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
+            Some(found) if found.agent_url == agent_url(agent)? => {
+                self.require_account(&found).map(|()| Some(found))
+            }
             Some(_) => Err(ConversationError::Exists(name.to_owned()).into()),
             None => crate::names::check(name, "conversation").map(|()| None),
         }
@@ -178,9 +214,44 @@ impl Conversations {
     /// Conversations, optionally of a session or an agent; the last used first.
     pub fn list(&self, session: Option<&str>, agent: Option<&str>) -> Result<Vec<Conversation>> {
         let agent = agent.map(agent_url).transpose()?;
-        let filter = ConversationFilter { session, agent: agent.as_deref() };
+        let filter = ConversationFilter { session, agent: agent.as_deref(), context: None };
         let rows = self.store.conversations(&self.user, filter)?;
         Ok(rows.into_iter().map(Conversation::from).collect())
+    }
+
+    /// Conversation with an agent that was used last in a context, in any session. `None` as context means without a
+    /// context.
+    pub fn last_of_context(&self, context: Option<&str>, agent: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let filter = ConversationFilter { session: None, agent: Some(&agent), context: Some(context) };
+        let mut rows = self.store.conversations(&self.user, filter)?.into_iter();
+        Ok(rows.find(|row| row.account == self.account).map(Conversation::from))
+    }
+
+    /// Makes a conversation one of a later session, which continues it from then on.
+    pub fn adopt(&mut self, conversation: &Conversation, session: &Session) -> Result<Conversation> {
+        let row = self.store.adopt_conversation(&self.user, &conversation.row, session.id.as_str())?;
+        row.map(Conversation::from).ok_or_else(|| not_found(conversation))
+    }
+
+    /// Fails unless a conversation belongs to the account of the call.
+    fn require_account(&self, conversation: &Conversation) -> Result<()> {
+        if conversation.account == self.account {
+            return Ok(());
+        }
+        let (name, account) = (conversation.label().to_owned(), conversation.account.clone());
+        Err(ConversationError::OtherAccount { name, account }.into())
+    }
+
+    /// Fails unless a conversation belongs to the account of the call and was held in this context.
+    pub fn require_binding(&self, conversation: &Conversation, context: Option<&str>) -> Result<()> {
+        self.require_account(conversation)?;
+        if conversation.context.as_deref() == context {
+            return Ok(());
+        }
+        let (held_in, current) = (conversation.context.clone(), context.map(str::to_owned));
+        let name = conversation.label().to_owned();
+        Err(ConversationError::OtherContext { name, held_in, current }.into())
     }
 
     /// Conversation by name, id, prefix of an id, or the agent's context id.
@@ -202,6 +273,13 @@ impl Conversations {
         }
     }
 
+    /// Conversation by its id or the first eight or more characters of it, in whatever session.
+    pub fn find_by_id(&self, text: &str) -> Result<Option<Conversation>> {
+        let mut all = self.list(None, None)?.into_iter();
+        let is_meant = |one: &Conversation| text.len() >= 8 && one.id.starts_with(text);
+        Ok(all.find(is_meant).filter(|_| !all.any(|other| is_meant(&other))))
+    }
+
     /// Id of a conversation that is not started yet.
     pub fn new_id(&self) -> Result<String> {
         Ok(SessionId::new(self.world.now().as_millisecond())?.to_string())
@@ -218,13 +296,15 @@ impl Conversations {
         let now_ms = self.world.now().as_millisecond();
         let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
         row.name = name.map(str::to_owned);
+        row.context.clone_from(&session.context);
+        row.account.clone_from(&self.account);
         let row = self.store.begin_conversation(&self.user, &row, &heard.change())?;
         row.map(Conversation::from)
             .ok_or(Error::Conversation(ConversationError::NotFound { name: id, near: None }))
     }
 
-    /// Remembers what was said. What another process has added meanwhile stays. An agent that answers in a conversation of
-    /// another id has begun another one: what it says belongs there.
+    /// Stores the messages of a conversation and keeps concurrent additions. If the agent replies with another
+    /// context id, the reply goes to the conversation of that id.
     pub fn remember(
         &mut self,
         conversation: &Conversation,
@@ -234,12 +314,7 @@ impl Conversations {
         let other = SessionId::new(now_ms)?.to_string();
         let change = heard.change();
         let row = self.store.change_conversation(&self.user, &conversation.row, &change, &other, now_ms)?;
-        row.map(Conversation::from).ok_or_else(|| {
-            Error::Conversation(ConversationError::NotFound {
-                name: conversation.label().to_owned(),
-                near: None,
-            })
-        })
+        row.map(Conversation::from).ok_or_else(|| not_found(conversation))
     }
 
     /// Gives it a name that no other of its session has.
@@ -277,6 +352,11 @@ impl Conversations {
         };
         rows.into_iter().map(|row| ConversationItem::of_row(row, damaged)).collect()
     }
+}
+
+fn not_found(conversation: &Conversation) -> Error {
+    let name = conversation.label().to_owned();
+    Error::Conversation(ConversationError::NotFound { name, near: None })
 }
 
 impl ConversationItem {

@@ -27,7 +27,7 @@ pub enum ContextError {
     #[error("no other context was selected here before")]
     NoPrevious,
     /// The name is taken.
-    #[error("context {} exists already ({})", quoted(name), shown(path.display()))]
+    #[error("context {} already exists ({})", quoted(name), shown(path.display()))]
     Exists {
         /// The name.
         name: String,
@@ -36,13 +36,15 @@ pub enum ContextError {
         /// Whether a yes would replace it.
         replaceable: bool,
     },
-    /// The file is empty, and the context had a guard: its protected targets are unknown.
-    #[error("context {} has lost its guard: {} is empty", quoted(name), shown(path.display()))]
-    Emptied {
+    /// The context had a guard, and its file lost it by accident: its protected targets are unknown.
+    #[error("context {} lost its guard: {} {reason}", quoted(name), shown(path.display()))]
+    LostGuard {
         /// The context.
         name: String,
-        /// Its file.
+        /// File of the context.
         path: PathBuf,
+        /// Damage of the file.
+        reason: GuardLoss,
     },
     /// Sessions have it.
     #[error("context {} is pinned by live session(s): {}", quoted(name), shown(sessions.join(", ")))]
@@ -54,13 +56,27 @@ pub enum ContextError {
     },
 }
 
+/// How a context file lost its guard.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardLoss {
+    /// The keys of the file.
+    #[error("has {0}")]
+    Keys(&'static str),
+    /// The file is a link to a missing file.
+    #[error("is a link to a missing file")]
+    DanglingLink,
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+}
+
 impl Diagnostic for ContextError {
     fn code(&self) -> Code {
         match self {
             Self::NotFound { .. } => Code::ContextNotFound,
             Self::NotSelected | Self::NoPrevious => Code::NoContext,
             Self::Exists { .. } => Code::ContextExists,
-            Self::Emptied { .. } => Code::FileValue,
+            Self::LostGuard { .. } => Code::FileValue,
             Self::Pinned { .. } => Code::ContextPinned,
         }
     }
@@ -69,14 +85,18 @@ impl Diagnostic for ContextError {
         let name = app.name();
         Some(match self {
             Self::NotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
-            Self::NotFound { named_by: Some(origin), .. } => format!("it was named by {origin}"),
-            Self::NotFound { .. } => format!("`{name} context list` shows the contexts there are"),
-            Self::NotSelected => {
-                format!("name one with --context, or select one with `{name} context use NAME`")
+            Self::NotFound { name: context, named_by: Some(origin), .. } => {
+                let create = format!("create it: {name} context create {}", shell_quoted(context));
+                // People know the flag that they have just typed.
+                if origin.starts_with("flag ") { create } else { format!("named by {origin}; {create}") }
             }
-            Self::NoPrevious => format!("select one by its name: `{name} context use NAME`"),
+            Self::NotFound { .. } => format!("list the contexts: {name} context list"),
+            Self::NotSelected => {
+                format!("pass --context NAME, or select one: {name} context use NAME")
+            }
+            Self::NoPrevious => format!("select one by name: {name} context use NAME"),
             Self::Exists { replaceable: true, .. } => {
-                "choose another name, or add --yes to replace it".to_owned()
+                "choose another name, or pass --yes to replace it".to_owned()
             }
             Self::Exists { name: context, .. } => {
                 format!(
@@ -84,12 +104,11 @@ impl Diagnostic for ContextError {
                     shell_quoted(context)
                 )
             }
-            Self::Emptied { .. } => {
-                "put its text back, or a line such as `guard = \"none\"` if nothing of it is to be protected"
-                    .to_owned()
+            Self::LostGuard { .. } => {
+                "restore the file, or write `guard = \"none\"` into it to give up the protection".to_owned()
             }
             Self::Pinned { .. } => {
-                format!("a session keeps its context: stop it first, `{name} session stop NAME`")
+                format!("stop the sessions first: {name} session stop NAME")
             }
         })
     }

@@ -3,37 +3,75 @@
 use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
-use crate::text::quoted;
+use crate::text::{quoted, shell_quoted};
 
 /// Errors of conversations and of the names of agents.
 #[derive(Debug, thiserror::Error)]
 pub enum ConversationError {
-    /// No such conversation.
-    #[error("there is no conversation {}", quoted(name))]
+    /// Conversation that does not exist.
+    #[error("conversation {} not found", quoted(name))]
     NotFound {
-        /// The name or id given.
+        /// Name or id in the call.
         name: String,
-        /// The name there is that is nearest to it.
+        /// Existing name that is most similar.
         near: Option<String>,
     },
-    /// A conversation of this name.
-    #[error("a conversation {} exists already in this session", quoted(_0))]
+    /// Name of another conversation of the session.
+    #[error("conversation {} already exists in this session", quoted(_0))]
     Exists(String),
-    /// No such agent.
-    #[error("there is no agent {}", quoted(name))]
-    AgentNotFound {
-        /// The name given.
+    /// The conversation was held in another context.
+    #[error(
+        "conversation {} belongs to {}, but this call is in {}",
+        quoted(name),
+        context_words(held_in.as_deref()),
+        context_words(current.as_deref())
+    )]
+    OtherContext {
+        /// Name or id of the conversation.
         name: String,
-        /// The agent there is that is nearest to it.
+        /// Context it was held in.
+        held_in: Option<String>,
+        /// Context of the call.
+        current: Option<String>,
+    },
+    /// The conversation belongs to another account.
+    #[error("conversation {} belongs to {}", quoted(name), account_words(account.as_deref()))]
+    OtherAccount {
+        /// Name or id of the conversation.
+        name: String,
+        /// Credential that its calls named.
+        account: Option<String>,
+    },
+    /// `--continue` without an id, outside a session.
+    #[error("--continue requires a session or the id of a conversation")]
+    NoneToContinue,
+    /// Agent that does not exist.
+    #[error("agent {} not found", quoted(name))]
+    AgentNotFound {
+        /// Name in the call.
+        name: String,
+        /// Name of the most similar agent.
         near: Option<String>,
     },
+}
+
+fn account_words(account: Option<&str>) -> String {
+    account.map_or_else(
+        || "calls without a credential of their own".to_owned(),
+        |account| format!("the account of credential {}", quoted(account)),
+    )
+}
+
+fn context_words(context: Option<&str>) -> String {
+    context.map_or_else(|| "no context".to_owned(), |context| format!("context {}", quoted(context)))
 }
 
 impl Diagnostic for ConversationError {
     fn code(&self) -> Code {
         match self {
-            Self::NotFound { .. } => Code::ConversationNotFound,
+            Self::NotFound { .. } | Self::NoneToContinue => Code::ConversationNotFound,
             Self::Exists(_) => Code::ConversationExists,
+            Self::OtherContext { .. } | Self::OtherAccount { .. } => Code::ConversationContext,
             Self::AgentNotFound { .. } => Code::AgentNotFound,
         }
     }
@@ -44,10 +82,23 @@ impl Diagnostic for ConversationError {
             Self::NotFound { near: Some(near), .. } | Self::AgentNotFound { near: Some(near), .. } => {
                 format!("did you mean {}?", quoted(near))
             }
-            Self::NotFound { .. } => format!("`{name} conversation list` shows those there are"),
+            Self::NotFound { .. } => format!("list the conversations: {name} conversation list --all"),
             Self::Exists(_) => "choose another name".to_owned(),
+            Self::OtherContext { held_in: Some(held_in), .. } => {
+                format!("continue it there: --context {}", shell_quoted(held_in))
+            }
+            Self::OtherContext { held_in: None, .. } => {
+                "continue it outside the context's session".to_owned()
+            }
+            Self::OtherAccount { account: Some(account), .. } => {
+                format!("continue it with --credential {}", shell_quoted(account))
+            }
+            Self::OtherAccount { account: None, .. } => "continue it without --credential".to_owned(),
+            Self::NoneToContinue => {
+                format!("pass --continue=ID, with an id of `{name} conversation list`, or --session NAME")
+            }
             Self::AgentNotFound { .. } => {
-                format!("name one with `{name} agent add NAME URL`, or give the URL itself")
+                format!("pass the agent's URL, or name it: {name} agent add NAME URL --global")
             }
         })
     }

@@ -13,8 +13,8 @@ pub enum CredentialError {
     /// Credential that the vault does not have.
     #[error(
         "{}",
-        if *wanted_by == CredentialConsumer::Command { format!("there is no credential {}", quoted(name)) }
-        else { format!("{wanted_by} wants credential {}, which the vault does not have", quoted(name)) }
+        if *wanted_by == CredentialConsumer::Command { format!("credential {} not found", quoted(name)) }
+        else { format!("credential {} not found in the vault; {wanted_by} needs it", quoted(name)) }
     )]
     NotFound {
         /// Name of the credential.
@@ -24,15 +24,15 @@ pub enum CredentialError {
         /// Name of the nearest credential in the vault.
         near: Option<String>,
     },
-    /// A credential that is there already.
-    #[error("the {place} has another credential {}", quoted(name))]
+    /// Credential that already exists.
+    #[error("credential {} already exists in the {place} with other content", quoted(name))]
     Exists {
         /// Name.
         name: String,
         /// Location.
         place: &'static str,
     },
-    /// A credential whose time is up.
+    /// Expired credential.
     #[error("{0}")]
     Expired(Box<ExpiredCredential>),
     /// Unusable credential.
@@ -52,7 +52,7 @@ pub enum CredentialError {
         login: String,
         /// Reason.
         reason: String,
-        /// Whether the server was reached and said no.
+        /// Whether the server refused.
         refused: bool,
     },
     /// Credential that is not sent to a site.
@@ -81,8 +81,8 @@ pub enum SiteRefusal {
 impl fmt::Display for SiteRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SiteRefusal::Plaintext => "it would be readable on the way: use https",
-            SiteRefusal::NotAllowed => "it may not be sent there",
+            SiteRefusal::Plaintext => "the connection is not encrypted; use https",
+            SiteRefusal::NotAllowed => "the site is not allowed",
         })
     }
 }
@@ -104,43 +104,40 @@ impl Diagnostic for CredentialError {
         let name = app.name();
         Some(match self {
             Self::NotFound { near: Some(near), name: credential, .. } => format!(
-                "did you mean {}? else put it in: {name} auth set {}",
+                "did you mean {}? otherwise create it: {name} auth set {}",
                 quoted(near),
                 shell_quoted(credential)
             ),
             Self::NotFound { wanted_by: CredentialConsumer::Command, .. } => {
-                format!("`{name} auth list` shows those there are")
+                format!("list the credentials: {name} auth list")
             }
             Self::NotFound { name: credential, wanted_by: CredentialConsumer::Login(_), .. } => {
                 format!("log in: {name} auth login {}", shell_quoted(credential))
             }
             Self::NotFound { name: credential, .. } => {
-                format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
+                format!("create it: {name} auth set {}", shell_quoted(credential))
             }
-            Self::Exists { .. } => "clear one of the two; nothing was moved".to_owned(),
+            Self::Exists { .. } => "nothing was moved; delete one of the two credentials".to_owned(),
             Self::Expired(expired) => {
                 let variable = &expired.variable;
                 match self.fix_command(app) {
                     Some(renew) => format!("renew it: {renew}; or set {variable} for this call"),
-                    None => format!("renew it where it is from, or set {variable} for this call"),
+                    None => format!("renew the credential at its source, or set {variable} for this call"),
                 }
             }
             Self::RenewalFailed { refused: true, .. } => {
-                format!(
-                    "log in again: {}; the old token is still there",
-                    self.fix_command(app).unwrap_or_default()
-                )
+                format!("log in again: {}; the old token was kept", self.fix_command(app).unwrap_or_default())
             }
-            Self::RenewalFailed { .. } => "try again; the old token is still there".to_owned(),
+            Self::RenewalFailed { .. } => "try again; the old token was kept".to_owned(),
             Self::Unusable { name: credential, .. } => {
-                format!("look at it: {name} auth show {}", shell_quoted(credential))
+                format!("inspect the credential: {name} auth show {}", shell_quoted(credential))
             }
             Self::SiteRefused { name: credential, sites, site, reason: SiteRefusal::NotAllowed } => {
                 let flags: String =
                     sites.iter().map(|site| format!(" --site {}", shell_quoted(site))).collect();
-                let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
+                let sites = if sites.is_empty() { "none".to_owned() } else { sites.join(", ") };
                 format!(
-                    "it may be sent to: {sites}; allow more with `{name} auth set {credential}{flags} --site {site} --keep-secret`"
+                    "allowed sites: {sites}; add one: {name} auth set {credential}{flags} --site {site} --keep-secret"
                 )
             }
             _ => return None,

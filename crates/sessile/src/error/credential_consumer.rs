@@ -5,7 +5,7 @@ use std::fmt;
 /// Part of a call that needs a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialConsumer {
-    /// Command that was given the name of the credential.
+    /// Command with the credential's name as an argument.
     Command,
     /// Renewal of the credential of this name, which uses the login of another.
     Login(String),

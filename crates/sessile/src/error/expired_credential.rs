@@ -34,7 +34,7 @@ impl std::fmt::Display for ExpiredCredential {
             None => f.write_str("has no token yet")?,
         }
         match &self.reason {
-            Some(reason) => write!(f, "; it could not be renewed: {}", shown(reason)),
+            Some(reason) => write!(f, "; the renewal failed: {}", shown(reason)),
             None => Ok(()),
         }
     }

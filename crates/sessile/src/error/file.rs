@@ -91,7 +91,20 @@ pub enum FileError {
     /// A file that a person named and that is not there.
     #[error("{} does not exist", shown(.0.display()))]
     NotFound(PathBuf),
-    /// A file that is there already.
+    /// A link to something that does not exist, where settings, contexts or tool profiles are read.
+    #[error("{} is a symbolic link to a missing file or directory", shown(.0.display()))]
+    DanglingLink(PathBuf),
+    /// A key that does not exist and looks like a misspelt one.
+    #[error("{place}: unknown key {}", quoted(key))]
+    MisspeltKey {
+        /// Location.
+        place: Box<FileLocation>,
+        /// The key.
+        key: String,
+        /// The known key nearest to it.
+        near: String,
+    },
+    /// File that already exists.
     #[error("{} exists already", shown(.0.display()))]
     Exists(PathBuf),
     /// The system refused.
@@ -120,7 +133,7 @@ pub enum FileError {
         waited: Duration,
     },
     /// Someone else was quicker.
-    #[error("{} was changed by someone else in the meantime", shown(path.display()))]
+    #[error("{} was changed by another process meanwhile", shown(path.display()))]
     ConcurrentChange {
         /// The file.
         path: PathBuf,
@@ -173,7 +186,7 @@ pub enum FileError {
         is_dir: bool,
     },
     /// No home.
-    #[error("no home directory is known, so there is no place for {0}")]
+    #[error("no home directory found for {0}")]
     NoHome(&'static str),
 }
 
@@ -181,11 +194,11 @@ impl Diagnostic for FileError {
     fn code(&self) -> Code {
         match self {
             Self::Syntax { .. } => Code::FileSyntax,
-            Self::Value { .. } => Code::FileValue,
+            Self::Value { .. } | Self::MisspeltKey { .. } => Code::FileValue,
             Self::TooLarge { .. } => Code::FileTooLarge,
             Self::NotUtf8 { .. } => Code::FileNotUtf8,
             Self::NotAFile { .. } => Code::NotAFile,
-            Self::NotFound(_) => Code::FileNotFound,
+            Self::NotFound(_) | Self::DanglingLink(_) => Code::FileNotFound,
             Self::Exists(_) => Code::FileExists,
             Self::Io { source, .. } => match source.kind() {
                 // For the user a quota is a full disk: the same fix helps.
@@ -203,16 +216,23 @@ impl Diagnostic for FileError {
     fn hint(&self, app: &App) -> Option<String> {
         let prefix = app.prefix();
         Some(match self {
-            Self::TooLarge { .. } => "is this the right file?".to_owned(),
+            Self::TooLarge { .. } => "check the path".to_owned(),
             Self::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
             Self::NotFound(_) => "check the path".to_owned(),
-            Self::Exists(_) => "nothing is written over it: give another path, or move it away".to_owned(),
+            Self::DanglingLink(path) => {
+                format!(
+                    "restore its target, or remove the link: rm {}",
+                    shell_quoted(&path.to_string_lossy())
+                )
+            }
+            Self::MisspeltKey { near, .. } => format!("did you mean {}?", quoted(near)),
+            Self::Exists(_) => "pass another path, or move the existing file away".to_owned(),
             Self::Locked { holder: Some(holder), .. } if holder.is_stopped => {
                 format!("resume the stopped process: kill -CONT {}", holder.pid)
             }
             Self::Locked { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
             Self::ConcurrentChange { kept: Some(kept), .. } => {
-                format!("your version is kept in {}", shown(kept.display()))
+                format!("your version was saved to {}", shown(kept.display()))
             }
             Self::ConcurrentChange { .. } => "try again".to_owned(),
             Self::WritableByOthers { path, .. } => {

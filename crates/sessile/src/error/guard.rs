@@ -9,7 +9,7 @@ use crate::text::{quoted, shell_quoted};
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// Guard `explicit`.
-    #[error("context {} must be named explicitly, and it came from {origin}", quoted(name))]
+    #[error("context {} must be named explicitly, but comes from {origin}", quoted(name))]
     NotExplicit {
         /// The context.
         name: String,
@@ -17,7 +17,7 @@ pub enum GuardError {
         origin: String,
     },
     /// Guard `approval`.
-    #[error("context {} needs a person's approval", quoted(.0))]
+    #[error("context {} requires approval", quoted(.0))]
     ApprovalRequired(String),
     /// Guard `approval` would be weakened.
     #[error("cannot weaken the guard of context {} without an approval", quoted(.0))]
@@ -31,11 +31,24 @@ pub enum GuardError {
     )]
     Unprotected(Protection),
     /// No approval.
-    #[error("no approval of context {} is in force", quoted(.0))]
+    #[error("context {} has no active approval", quoted(.0))]
     ApprovalNotFound(String),
     /// The command is a tool whose own selection only guarded contexts bind.
     #[error("{}'s current {} is protected by context {}", .0.tool, .0.binding(), quoted(&.0.context))]
     ProtectedTarget(Protection),
+    /// A flag sets a variable that reaches a target which only guarded contexts bind.
+    #[error(
+        "{variable} reaches {} {}, which is protected by context {}",
+        .protection.tool,
+        .protection.binding(),
+        quoted(&.protection.context)
+    )]
+    ProtectedVariable {
+        /// The variable.
+        variable: String,
+        /// The target.
+        protection: Protection,
+    },
     /// A context of a project binds a target that only guarded contexts of the user bind.
     #[error(
         "context {}: {key}: {} is protected by context {}",
@@ -86,7 +99,9 @@ impl Diagnostic for GuardError {
             Self::ApprovalNotFound(_) | Self::RequestNotFound(_) => Code::ApprovalNotFound,
             Self::NotExplicit { .. } => Code::GuardExplicit,
             Self::ApprovalRequired(_) | Self::Weakened(_) | Self::Unprotected(_) => Code::GuardApproval,
-            Self::ProtectedTarget(_) | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
+            Self::ProtectedTarget(_) | Self::ProtectedVariable { .. } | Self::ProtectedBinding { .. } => {
+                Code::ProtectedTarget
+            }
             Self::WrongPin(_) => Code::WrongPin,
         }
     }
@@ -95,21 +110,21 @@ impl Diagnostic for GuardError {
         let name = app.name();
         let prefix = app.prefix();
         Some(match self {
-            Self::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
-            Self::RequestNotFound(_) => format!("`{name} context approve --pending` lists requests"),
+            Self::ApprovalNotFound(_) => format!("list the approvals: {name} context approve --list"),
+            Self::RequestNotFound(_) => format!("list the requests: {name} context approve --pending"),
             Self::NotExplicit { name: context, .. } => {
-                format!("say it: --context {0}, or {prefix}_CONTEXT={0}", shell_quoted(context))
+                format!("pass --context {0}, or set {prefix}_CONTEXT={0}", shell_quoted(context))
             }
             Self::ApprovalRequired(context) => format!(
-                "a person gives it on a terminal, outside any session: \
-                 {name} context approve {} --for 30m",
+                "approve it on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
             Self::Weakened(context) | Self::Unprotected(Protection { context, .. }) => format!(
                 "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
-            Self::ProtectedTarget(Protection { context, .. }) => format!(
+            Self::ProtectedTarget(Protection { context, .. })
+            | Self::ProtectedVariable { protection: Protection { context, .. }, .. } => format!(
                 "pass --context NAME for another target; or pass --context {0}, after \
                  `{name} context approve {0}` if its guard is approval",
                 shell_quoted(context)
@@ -140,6 +155,7 @@ impl Diagnostic for GuardError {
             | Self::Weakened(name)
             | Self::Unprotected(Protection { context: name, .. })
             | Self::ProtectedTarget(Protection { context: name, .. })
+            | Self::ProtectedVariable { protection: Protection { context: name, .. }, .. }
             | Self::ProtectedBinding { context: name, .. } => {
                 ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }
             }

@@ -9,7 +9,7 @@ use crate::text::quoted;
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// No such operation.
-    #[error("there is no operation {0}")]
+    #[error("operation {0} not found")]
     NotFound(String),
     /// Cannot be undone.
     #[error("operation {id} cannot be undone: {reason}")]
@@ -43,8 +43,8 @@ impl Diagnostic for HistoryError {
     fn hint(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
-            Self::UndoRefused { id, .. } => format!("`{name} history show {id}` tells what it changed"),
-            Self::NotFound(_) => format!("`{name} history` shows those there are"),
+            Self::UndoRefused { id, .. } => format!("show its changes: {name} history show {id}"),
+            Self::NotFound(_) => format!("list the operations: {name} history"),
             Self::NotRecorded { source, .. } => match source.code() {
                 Code::DiskFull => {
                     "free some space (df -h, df -i); the change is in effect, do not repeat it".to_owned()

@@ -31,14 +31,14 @@ pub enum LockError {
     #[error("lock {} is not held", quoted(.0))]
     NotFound(String),
     /// No longer held.
-    #[error("token {0} no longer holds the lock: it expired, was released or was broken")]
+    #[error("fencing token {0} is no longer valid: the lease expired, or the lock was released or broken")]
     Lost(i64),
-    /// Held with another token. That one is not named: whoever knows it can release the lock.
-    #[error("token {token} does not hold lock {}", quoted(name))]
+    /// Lock that another token holds. The message does not contain that token, because it can release the lock.
+    #[error("fencing token {token} does not hold lock {}", quoted(name))]
     OtherHolder {
         /// The lock.
         name: String,
-        /// The token that was given.
+        /// Token in the call.
         token: i64,
     },
 }
@@ -56,16 +56,14 @@ impl Diagnostic for LockError {
         let name = app.name();
         Some(match self {
             Self::Held { name: lock, is_own: true, .. } => {
-                format!(
-                    "the lock is already held here: renew or release it with its token: {name} lock renew {lock} --token N"
-                )
+                format!("the caller holds the lock already; renew it: {name} lock renew {lock} --token N")
             }
             Self::Held { .. } => {
-                format!("wait longer with --lock-timeout, or look: {name} lock list")
+                format!("wait longer with --lock-timeout, or list the holders: {name} lock list")
             }
-            Self::NotFound(_) => format!("`{name} lock list` shows those that are held"),
-            Self::Lost(_) => "stop what the lock protected, then acquire it again".to_owned(),
-            Self::OtherHolder { .. } => format!("it has changed hands: look again with `{name} lock list`"),
+            Self::NotFound(_) => format!("list the locks: {name} lock list"),
+            Self::Lost(_) => "stop the protected work, then acquire the lock again".to_owned(),
+            Self::OtherHolder { .. } => format!("the holder changed; list the locks: {name} lock list"),
         })
     }
 

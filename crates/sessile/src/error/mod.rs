@@ -1,6 +1,6 @@
 //! Errors as data: one enum per area, each variant with its code, hint and fix command in the same file.
 //!
-//! [`Error`] nests the areas. What a caller tells about an error, beside its message, is [`Diagnostic`].
+//! [`Error`] nests the areas. [`Diagnostic`] has the code, hint and fix command of an error.
 
 mod context;
 mod conversation;
@@ -24,7 +24,7 @@ mod tool;
 mod usage;
 mod vault;
 
-pub use context::ContextError;
+pub use context::{ContextError, GuardLoss};
 pub use conversation::ConversationError;
 pub use credential::{CredentialError, SiteRefusal};
 pub use credential_consumer::CredentialConsumer;
@@ -39,7 +39,7 @@ pub use lock::LockError;
 pub use project::{ProjectError, UnsafeFile, UnsafeReason};
 pub use report::{Report, ReportBody};
 pub use run::RunError;
-pub use session::SessionError;
+pub use session::{SessionEnd, SessionError};
 pub use settings::SettingsError;
 pub use store::StoreError;
 pub use tool::ToolError;

@@ -74,7 +74,7 @@ pub enum ProjectError {
     #[error("unsafe project file {0}")]
     UnsafeFile(UnsafeFile),
     /// No project here.
-    #[error("{} has no project state directory in it or above it", shown(.0.display()))]
+    #[error("no project found in {} or above", shown(.0.display()))]
     NotFound(PathBuf),
 }
 
@@ -91,14 +91,17 @@ impl Diagnostic for ProjectError {
         let name = app.name();
         Some(match self {
             Self::Untrusted { project, .. } => {
-                format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))
+                format!(
+                    "review the file, then trust it: {name} trust {}",
+                    shell_quoted(&project.to_string_lossy())
+                )
             }
             Self::UntrustedSelection { project, .. } => format!(
-                "name the context of this call: --context NAME; or read the project's settings, then trust it: {name} trust {}",
+                "pass --context NAME, or review the project's settings and trust it: {name} trust {}",
                 shell_quoted(&project.to_string_lossy())
             ),
             Self::UnsafeFile(file) => file.hint(),
-            Self::NotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
+            Self::NotFound(_) => format!("create one: {name} config set KEY VALUE --dir"),
         })
     }
 

@@ -20,7 +20,7 @@ pub struct Report {
     pub message: String,
     /// The next step, in words.
     pub hint: Option<String>,
-    /// A command that can be pasted to mend it.
+    /// Command that fixes the problem, ready to paste.
     pub fix_command: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -47,7 +47,7 @@ pub struct ReportBody {
     pub retry_after_ms: Option<u64>,
     /// Next step, in words.
     pub hint: Option<String>,
-    /// Command that can be pasted to mend it.
+    /// Command that fixes the problem, ready to paste.
     pub fix_command: Option<String>,
     /// Names and times in the message.
     #[serde(flatten)]

@@ -12,9 +12,9 @@ use crate::text::{quoted, shell_quoted};
 pub enum RunError {
     /// Context in use that is not the expected one.
     #[error(
-        "context {} is expected, and {}",
+        "expected context {}, but {}",
         quoted(expected),
-        found.as_ref().map_or_else(|| "none is in use".to_owned(), |found| format!("{found} is in use"))
+        found.as_ref().map_or_else(|| "no context is in use".to_owned(), |found| format!("context {found} is in use"))
     )]
     UnexpectedContext {
         /// Name of the expected context.
@@ -46,12 +46,12 @@ impl Diagnostic for RunError {
     fn hint(&self, _app: &App) -> Option<String> {
         Some(match self {
             Self::UnexpectedContext { is_pinned: true, .. } => {
-                "a session keeps its context: work in another session".to_owned()
+                "the context of a session never changes; use another session".to_owned()
             }
             Self::UnexpectedContext { expected, .. } => {
                 format!("name it: --context {}", shell_quoted(expected))
             }
-            Self::NotStarted { .. } => "check its name, and that it is executable".to_owned(),
+            Self::NotStarted { .. } => "check the name of the command and its permissions".to_owned(),
         })
     }
 }

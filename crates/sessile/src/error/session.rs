@@ -1,5 +1,6 @@
 //! Errors of sessions and their state.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,18 +27,32 @@ pub enum SessionError {
         /// The context it was pinned to.
         context: Option<String>,
     },
-    /// No session in force.
-    #[error("{0} needs a session, and none is in force here")]
+    /// Session that the terminal has selected and that is over.
+    #[error("session {} of terminal {} {end}", quoted(session), shown(device.display()))]
+    SelectionOver {
+        /// Name or id.
+        session: String,
+        /// The terminal's device.
+        device: PathBuf,
+        /// Reason.
+        end: SessionEnd,
+        /// Name, for the command that starts another.
+        name: Option<String>,
+        /// The context it was pinned to.
+        context: Option<String>,
+    },
+    /// Call without a session.
+    #[error("{0}: no session selected")]
     Required(String),
     /// An id that is too short.
     #[error("more than one session has an id that begins with {}", quoted(.0))]
     Ambiguous(String),
     /// The name is taken.
-    #[error("a live session is named {} already", quoted(.0))]
+    #[error("a live session named {} already exists", quoted(.0))]
     Exists(String),
-    /// Another context was asked for.
+    /// Context of the call that differs from the session's.
     #[error(
-        "session {} is pinned to {}, and {} was asked for",
+        "session {} is pinned to {}, but the call requests {}",
         quoted(session),
         pinned.as_ref().map_or_else(|| "no context".to_owned(), |name| format!("context {}", quoted(name))),
         quoted(asked)
@@ -51,18 +66,18 @@ pub enum SessionError {
         asked: String,
     },
     /// Not stopped.
-    #[error("session {} is not stopped: {} still run(s) in it", quoted(session), pids(left))]
+    #[error("cannot stop session {}: {} still running", quoted(session), pids(left))]
     StopFailed {
         /// The session.
         session: String,
         /// Processes that still run.
         left: Vec<i32>,
     },
-    /// Someone else was quicker.
+    /// Value that another process changed first.
     #[error(
-        "{}: revision {expected} was expected, and it is {}",
+        "{}: revision conflict: expected {expected}, found {}",
         quoted(key),
-        found.map_or_else(|| "not there".to_owned(), |found| format!("at {found}"))
+        found.map_or_else(|| "no value".to_owned(), |found| found.to_string())
     )]
     RevisionConflict {
         /// The key.
@@ -81,7 +96,7 @@ pub enum SessionError {
         instead: &'static str,
     },
     /// A room that may be another's.
-    #[error("{} cannot be used as a room: {reason}", shown(path.display()))]
+    #[error("unsafe room {}: {reason}", shown(path.display()))]
     UnsafeRoom {
         /// The directory.
         path: PathBuf,
@@ -102,11 +117,32 @@ pub enum SessionError {
     },
 }
 
+/// End of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// A limit of its life was reached.
+    Expired,
+    /// Stopped before the end of its life.
+    Stopped,
+    /// Over, and deleted from the store.
+    Deleted,
+}
+
+impl fmt::Display for SessionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "has expired",
+            Self::Stopped => "was stopped",
+            Self::Deleted => "was deleted",
+        })
+    }
+}
+
 impl Diagnostic for SessionError {
     fn code(&self) -> Code {
         match self {
             Self::NotFound(_) => Code::SessionNotFound,
-            Self::Expired { .. } => Code::SessionExpired,
+            Self::Expired { .. } | Self::SelectionOver { .. } => Code::SessionExpired,
             Self::Required(_) => Code::SessionRequired,
             Self::Ambiguous(_) => Code::AmbiguousSession,
             Self::Exists(_) => Code::SessionExists,
@@ -122,25 +158,32 @@ impl Diagnostic for SessionError {
         let name = app.name();
         let prefix = app.prefix();
         Some(match self {
-            Self::NotFound(_) => format!("`{name} session list` shows those there are"),
+            Self::NotFound(url) if url.contains("://") => {
+                format!("{url:?} is the URL of an agent; show its conversation: {name} conversation show {url}")
+            }
+            Self::NotFound(_) => format!("list the sessions: {name} session list"),
             Self::Expired { .. } => {
                 let start = self.fix_command(app).unwrap_or_default();
-                format!("start a new one: {start}; `{name} run` and `{name} shell` do so with --new")
+                format!("start a new session: {start}; or pass --new to `{name} run` or `{name} shell`")
+            }
+            Self::SelectionOver { .. } => {
+                let start = self.fix_command(app).unwrap_or_default();
+                format!("start a new session: {start}; or leave this one: {name} session detach")
             }
             Self::Required(_) => {
-                format!("name one with --session or {prefix}_SESSION; `{name} session list` shows them")
+                format!("pass --session NAME or set {prefix}_SESSION; list the sessions: {name} session list")
             }
-            Self::Ambiguous(_) => "give more of the id, or the name".to_owned(),
+            Self::Ambiguous(_) => "pass a longer part of the id, or the name".to_owned(),
             Self::Exists(_) => {
-                format!("choose another name, or work in it: --session, {prefix}_SESSION")
+                format!("choose another name, or use the session: --session, {prefix}_SESSION")
             }
             Self::ContextFixed { .. } => {
-                "a session never changes its context: start another session".to_owned()
+                "the context of a session never changes; start another session".to_owned()
             }
-            Self::StopFailed { .. } => "end it by hand, then stop the session again".to_owned(),
-            Self::RevisionConflict { .. } => "read it again and decide anew".to_owned(),
+            Self::StopFailed { .. } => "stop the process yourself, then stop the session again".to_owned(),
+            Self::RevisionConflict { .. } => "read the value again, then retry".to_owned(),
             Self::RefusedInside { instead, .. } => (*instead).to_owned(),
-            Self::UnsafeRoom { .. } => "look who made it, and remove it".to_owned(),
+            Self::UnsafeRoom { .. } => "check who created the directory, and remove it".to_owned(),
             Self::ForeignTarget { .. } => {
                 "set HOME and XDG_CONFIG_HOME as they were when the session started, or move the files yourself"
                     .to_owned()
@@ -151,7 +194,8 @@ impl Diagnostic for SessionError {
     fn fix_command(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
-            Self::Expired { name: session, context, .. } => {
+            Self::Expired { name: session, context, .. }
+            | Self::SelectionOver { name: session, context, .. } => {
                 let session =
                     session.as_ref().map_or_else(String::new, |session| format!(" --name {session}"));
                 let context =
@@ -173,5 +217,5 @@ impl Diagnostic for SessionError {
 fn pids(pids: &[i32]) -> String {
     let words: Vec<String> = pids.iter().map(|pid| format!("pid {pid}")).collect();
     // Processes of other users or in other pid namespaces hold the lock without being visible in `/proc`.
-    if words.is_empty() { "a process that cannot be seen".to_owned() } else { words.join(", ") }
+    if words.is_empty() { "a hidden process".to_owned() } else { words.join(", ") }
 }

@@ -11,7 +11,7 @@ use crate::text::{quoted, shown};
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No setting has this key.
-    #[error("there is no setting {}", quoted(key))]
+    #[error("setting {} not found", quoted(key))]
     Unknown {
         /// The key given.
         key: String,
@@ -23,7 +23,7 @@ pub enum SettingsError {
     NotSet {
         /// The setting.
         key: String,
-        /// The file that does not say it, if only that one was meant.
+        /// File that was searched, if the call names one.
         path: Option<PathBuf>,
     },
 }
@@ -40,12 +40,12 @@ impl Diagnostic for SettingsError {
         let name = app.name();
         Some(match self {
             Self::Unknown { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
-            Self::Unknown { near: None, .. } => format!("`{name} config list` shows every setting"),
+            Self::Unknown { near: None, .. } => format!("list the settings: {name} config list"),
             Self::NotSet { key, path: None } => {
-                format!("set it with `{name} config set {key} VALUE`")
+                format!("set it: {name} config set {key} VALUE")
             }
             Self::NotSet { key, path: Some(_) } => {
-                format!("`{name} config show {key} --source` tells where it is set")
+                format!("show its origin: {name} config show {key} --source")
             }
         })
     }

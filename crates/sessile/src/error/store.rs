@@ -11,7 +11,7 @@ use crate::text::shown;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database is damaged.
-    #[error("the state database {} is damaged: {detail}", shown(path.display()))]
+    #[error("state database {} is damaged: {detail}", shown(path.display()))]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum StoreError {
         detail: String,
     },
     /// A copy that cannot be restored.
-    #[error("{} cannot be restored: {detail}", shown(path.display()))]
+    #[error("cannot restore {}: {detail}", shown(path.display()))]
     NotACopy {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum StoreError {
     },
     /// The database is from the future.
     #[error(
-        "the state database {} has version {found}, and this program knows versions up to {known}",
+        "state database {} has version {found}; this program supports up to {known}",
         shown(path.display())
     )]
     TooNew {
@@ -72,14 +72,13 @@ impl Diagnostic for StoreError {
         let prefix = app.prefix();
         Some(match self {
             Self::Corrupt { .. } => format!(
-                "`{name} doctor --repair` moves it aside and saves what can be read; contexts and settings are files of \
-                 their own"
+                "repair it: {name} doctor --repair; this moves the file aside and saves all readable rows"
             ),
             Self::NotACopy { .. } => {
-                format!("give a file that `{name} backup` made; nothing was changed")
+                format!("nothing was changed; pass a file created by `{name} backup`")
             }
             Self::TooNew { .. } => {
-                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+                format!("upgrade {name}, or set {prefix}_STATE_DIR to another directory")
             }
             Self::NetworkFileSystem { .. } => {
                 format!("set {prefix}_STATE_DIR to a directory on a local disk")

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
+use crate::names::is_anonymous;
 use crate::text::{quoted, shell_quoted, shown};
 
 /// Errors of tools and of the bindings of contexts to them.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// No such tool.
-    #[error("there is no tool {}", quoted(name))]
+    #[error("tool {} not found", quoted(name))]
     NotFound {
         /// The name given.
         name: String,
@@ -29,7 +30,7 @@ pub enum ToolError {
         message: String,
     },
     /// Too much to copy.
-    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path.display()))]
+    #[error("the state of {tool} ({}) is too large to copy", shown(path.display()))]
     StateTooLarge {
         /// The tool.
         tool: String,
@@ -62,7 +63,7 @@ pub enum ToolError {
     },
     /// A binding to something that is not there.
     #[error(
-        "context {}: {key}: there is no {} in {}",
+        "context {}: {key}: {} not found in {}",
         quoted(context),
         quoted(value),
         shown(looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
@@ -95,8 +96,8 @@ impl Diagnostic for ToolError {
         let name = app.name();
         Some(match self {
             Self::NotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
-            Self::NotFound { .. } => format!("`{name} tool list` shows those that are known"),
-            Self::InvalidFile { .. } => "mend the file; nothing was started".to_owned(),
+            Self::NotFound { .. } => format!("list the tools: {name} tool list"),
+            Self::InvalidFile { .. } => "nothing was started; fix the file".to_owned(),
             Self::StateTooLarge { tool, .. } => {
                 format!("leave the tool shared: --set tools.except={tool}")
             }
@@ -108,11 +109,20 @@ impl Diagnostic for ToolError {
             Self::BindingNotIsolated { needed: Some(level), .. } => {
                 format!("isolate it: pass --isolate {level}")
             }
+            Self::BindingNotIsolated { context, key, .. } if is_anonymous(context) => {
+                let binding = key.strip_prefix("tools.").unwrap_or(key);
+                format!("no level isolates it; leave out --bind {binding}")
+            }
             Self::BindingNotIsolated { context, .. } => {
                 format!(
                     "no level isolates it; remove the binding: {name} context edit {}",
                     shell_quoted(context)
                 )
+            }
+            Self::BindingNotFound { context, key, .. } if is_anonymous(context) => {
+                // A binding's own key has no prefix.
+                let binding = key.strip_prefix("tools.").unwrap_or(key);
+                format!("bind another target: --bind {binding}=NAME")
             }
             Self::BindingNotFound { context, .. } => {
                 format!("change it: {name} context edit {}", shell_quoted(context))

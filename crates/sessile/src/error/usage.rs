@@ -41,14 +41,14 @@ pub enum UsageError {
         /// The flags that would say it.
         flags: &'static str,
     },
-    /// A yes is needed and nobody is there.
-    #[error("{what}: this needs a confirmation, and nobody can be asked")]
+    /// Confirmation required without a terminal.
+    #[error("{what}: confirmation required, but the call is not interactive")]
     ConfirmationRequired {
         /// Action to confirm, with the affected objects.
         what: String,
     },
     /// A person is needed.
-    #[error("{what} needs a person at a terminal")]
+    #[error("{what} requires an interactive terminal")]
     TerminalRequired {
         /// Requested action.
         what: String,
@@ -74,7 +74,7 @@ pub enum UsageError {
         what: String,
     },
     /// A secret outside the vault.
-    #[error("{place}: a secret does not belong here")]
+    #[error("{place}: secrets are not allowed here")]
     SecretRefused {
         /// Location of the finding.
         place: String,
@@ -101,10 +101,10 @@ impl Diagnostic for UsageError {
         let name = app.name();
         Some(match self {
             Self::ScopeRequired { flags, .. } => (*flags).to_owned(),
-            Self::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
+            Self::ConfirmationRequired { .. } => "pass --yes to confirm".to_owned(),
             Self::TerminalRequired { instead, .. } => instead.clone(),
             Self::SelectionWithheld { flag, .. } => {
-                format!("name the session or the context of this call with --session or --context: {flag}")
+                format!("pass --session or --context: {flag}")
             }
             Self::ShiftedClock { .. } => "run it on a terminal outside the time namespace".to_owned(),
             // The text is static, but the command in it has the application's name.

@@ -10,8 +10,8 @@ use crate::text::{shell_quoted, shown};
 /// Errors of the vault, its keys and its backends.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// A vault that is not as it was written.
-    #[error("the vault {} is damaged: {reason}", shown(path.display()))]
+    /// Damaged vault.
+    #[error("vault {} is damaged: {reason}", shown(path.display()))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum VaultError {
         reason: String,
     },
     /// A vault of a newer version.
-    #[error("the vault {} has version {found}; this program knows {known}", shown(path.display()))]
+    #[error("vault {} has format version {found}; this program supports up to {known}", shown(path.display()))]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -29,15 +29,15 @@ pub enum VaultError {
         known: u64,
     },
     /// Not the vault's key.
-    #[error("{what} does not open the vault {}", shown(path.display()))]
+    #[error("{what} does not match vault {}", shown(path.display()))]
     WrongKey {
         /// The file.
         path: PathBuf,
         /// Attempted action.
         what: String,
     },
-    /// No key for a vault that is there.
-    #[error("the vault {} is there, and its key is not ({})", shown(path.display()), shown(key.display()))]
+    /// Missing key of an existing vault.
+    #[error("vault {} exists, but its key file {} is missing", shown(path.display()), shown(key.display()))]
     KeyMissing {
         /// The file.
         path: PathBuf,
@@ -45,19 +45,19 @@ pub enum VaultError {
         key: PathBuf,
     },
     /// A vault that needs its passphrase.
-    #[error("the vault {} needs its passphrase", shown(path.display()))]
+    #[error("vault {} is locked: passphrase required", shown(path.display()))]
     Locked {
         /// The file.
         path: PathBuf,
     },
     /// A vault that cannot be written.
-    #[error("credentials are read from variables, which nobody can set for you")]
+    #[error("the vault is read-only: its backend reads credentials from environment variables")]
     ReadOnly {
         /// The variable that would hold it.
         variable: String,
     },
-    /// A helper that did not help.
-    #[error("the vault's helper {}: {}", shown(helper), shown(reason))]
+    /// Failed vault helper.
+    #[error("vault helper {} failed: {}", shown(helper), shown(reason))]
     HelperFailed {
         /// The program.
         helper: String,
@@ -69,8 +69,8 @@ pub enum VaultError {
         "{} {}",
         shown(path.display()),
         // A private file that is refused can only be another user's.
-        if mode & 0o077 == 0 { "belongs to another user, who knows the secret in it".to_owned() }
-        else { format!("has mode {mode:04o}: others can read the secret in it") }
+        if mode & 0o077 == 0 { "belongs to another user, who can read the secret".to_owned() }
+        else { format!("has mode {mode:04o}: other users can read the secret") }
     )]
     KeyFileExposed {
         /// The file.
@@ -79,13 +79,13 @@ pub enum VaultError {
         mode: u32,
     },
     /// A key file with something else in it.
-    #[error("{} does not hold a key: 64 hexadecimal digits", shown(path.display()))]
+    #[error("{} is not a valid key file: 64 hexadecimal digits expected", shown(path.display()))]
     InvalidKeyFile {
         /// The file.
         path: PathBuf,
     },
     /// No keychain to talk to.
-    #[error("the keychain cannot be reached: {}", shown(reason))]
+    #[error("cannot reach the keychain: {}", shown(reason))]
     KeychainUnreachable {
         /// Reason.
         reason: String,
@@ -94,7 +94,7 @@ pub enum VaultError {
     #[error("the keychain is locked")]
     KeychainLocked,
     /// A keychain that refused.
-    #[error("the keychain refused: {}", shown(reason))]
+    #[error("the keychain refused the request: {}", shown(reason))]
     KeychainRefused {
         /// Backend's message.
         reason: String,
@@ -124,35 +124,34 @@ impl Diagnostic for VaultError {
         let prefix = app.prefix();
         Some(match self {
 Self::Damaged { .. } => {
-                "nothing was changed; put a copy of the file from a backup in its place, or move it away and set the credentials anew".to_owned()
+                "nothing was changed; restore the file from a backup, or move it away and set the credentials again".to_owned()
             }
 Self::TooNew { .. } => {
-                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+                format!("upgrade {name}, or set {prefix}_STATE_DIR to another directory")
             }
-Self::WrongKey { .. } => "nothing was changed; give the right one".to_owned(),
+Self::WrongKey { .. } => "nothing was changed; pass the right passphrase or key".to_owned(),
 Self::KeyMissing { .. } => {
-                "no key is made in its place: put the right one back, or move the vault away and set the credentials anew".to_owned()
+                "restore the key file from a backup, or move the vault away and set the credentials again".to_owned()
             }
 Self::Locked { .. } => format!(
-                "a person opens it on a terminal: {name} auth unlock; a program gives a file: {prefix}_VAULT_PASSPHRASE_FILE"
+                "unlock it on a terminal: {name} auth unlock; in a script set {prefix}_VAULT_PASSPHRASE_FILE"
             ),
 Self::ReadOnly { variable } => {
-                format!("set {variable} before the call, or choose another place: --set vault.backend=file")
+                format!("set {variable} before the call, or choose another backend: --set vault.backend=file")
             }
-Self::HelperFailed { .. } => "run it by hand to see what it says; the setting is vault.helper".to_owned(),
+Self::HelperFailed { .. } => "run the helper by hand to see its error; the setting is vault.helper".to_owned(),
 Self::KeyFileExposed { path, mode } if mode & 0o077 == 0 => {
-                format!("it belongs to another user: chown it, or make your own: {}", shown(path.display()))
+                format!("change the owner, or create a file of your own: {}", shown(path.display()))
             }
 Self::KeyFileExposed { path, .. } => {
-                format!("make it private: chmod 600 {}", shell_quoted(&path.to_string_lossy()))
+                format!("restrict the mode: chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
-Self::InvalidKeyFile { .. } => "is vault.key-file the right file?".to_owned(),
+Self::InvalidKeyFile { .. } => "check the setting vault.key-file".to_owned(),
 Self::KeychainUnreachable { .. } => {
-                "call it where the desktop's D-Bus session is known (DBUS_SESSION_BUS_ADDRESS); `auth move --to file` there \
-                 makes a vault that needs none"
+                "run the command where DBUS_SESSION_BUS_ADDRESS is set, or move the credentials to a file from there: sessile auth move --to file"
                     .to_owned()
             }
-Self::KeychainLocked => "unlock it on the desktop, then try again".to_owned(),
+Self::KeychainLocked => "unlock the keychain on the desktop, then try again".to_owned(),
 _ => return None,
 })
     }

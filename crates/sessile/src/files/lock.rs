@@ -1,14 +1,14 @@
-//! LockWait for a lock: tried first, then told to the user, then waited for, then given up with the holder's name.
+//! File locks with a timeout: try the lock, report the wait, wait, and name the holder at the timeout.
 //!
-//! The wait itself is the kernel's queue, entered by a thread of its own, with no polling, so that the next one
-//! starts at once. A newcomer may still overtake whoever is just being woken. So the time-out is for a holder that
-//! keeps the lock: while it changes hands, everybody's turn comes, and to wait is right.
+//! A thread waits in the kernel's queue, without polling, so that the next holder starts at once. A newcomer can
+//! still overtake a waiter that is waking up. The timeout starts again whenever the lock changes hands, because the
+//! queue then makes progress.
 
+use std::any::Any;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,11 +53,17 @@ pub struct LinePosition {
     pub holder: Option<String>,
 }
 
+/// Value that the reporter of a wait keeps alive while the wait goes on, such as a progress line.
+pub type WaitNotice = Box<dyn Any>;
+
+/// Function that is called when a lock is waited for. The wait drops what it returns when it ends.
+pub type WaitCallback = Arc<dyn Fn(&LockWait<'_>) -> WaitNotice + Send + Sync>;
+
 /// Policy of lock waits: timeout and notification.
 #[derive(Clone)]
 pub struct Locker {
     timeout: Duration,
-    on_wait: Rc<dyn Fn(&LockWait<'_>)>,
+    on_wait: WaitCallback,
 }
 
 impl fmt::Debug for Locker {
@@ -67,14 +73,14 @@ impl fmt::Debug for Locker {
 }
 
 impl Locker {
-    /// Waits this long and tells nobody.
+    /// Locker with this timeout, without a wait report.
     pub fn new(timeout: Duration) -> Self {
-        Locker { timeout, on_wait: Rc::new(|_| ()) }
+        Locker { timeout, on_wait: Arc::new(|_| Box::new(())) }
     }
 
-    /// Sets the function that is called once a wait is long.
+    /// Sets the function that is called once a wait is long. The wait drops what it returns when it ends.
     #[must_use]
-    pub fn on_wait(mut self, tell: Rc<dyn Fn(&LockWait<'_>)>) -> Self {
+    pub fn on_wait(mut self, tell: WaitCallback) -> Self {
         self.on_wait = tell;
         self
     }
@@ -92,8 +98,8 @@ impl Locker {
     }
 
     /// Tells the user about a wait.
-    pub(crate) fn report(&self, waiting: &LockWait<'_>) {
-        (self.on_wait)(waiting);
+    pub(crate) fn report(&self, waiting: &LockWait<'_>) -> WaitNotice {
+        (self.on_wait)(waiting)
     }
 
     /// How long it waits while the lock changes hands.
@@ -108,13 +114,13 @@ impl Locker {
         self.lock_unless(file, path, || false)?.ok_or_else(held)
     }
 
-    /// The same, unless waiting for it has lost its sense meanwhile: then there is no lock. It is asked now and then.
+    /// Takes the lock, or returns `None` once `is_pointless` is true. The closure is called at intervals.
     #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
     pub(crate) fn lock_unless(
         &self,
         file: File,
         path: &Path,
-        senseless: impl Fn() -> bool,
+        is_pointless: impl Fn() -> bool,
     ) -> Result<Option<File>> {
         // An uncontended lock costs one system call, no clock and no thread.
         match file.try_lock() {
@@ -148,7 +154,7 @@ impl Locker {
             if turn.is_some() {
                 return Ok(turn);
             }
-            if senseless() {
+            if is_pointless() {
                 return Ok(None);
             }
             if !wait.goes_on(holder()) {
@@ -225,13 +231,14 @@ pub(crate) struct Wait<'a> {
     /// Start of the current holder's time.
     since: Instant,
     seen: Option<FileLockHolder>,
-    is_told: bool,
+    /// Notice of the reporter, kept until the end of the wait.
+    notice: Option<WaitNotice>,
 }
 
 impl<'a> Wait<'a> {
     pub(crate) fn new(locker: &'a Locker, path: &'a Path) -> Self {
         let begun = Instant::now();
-        Wait { locker, path, begun, since: begun, seen: None, is_told: false }
+        Wait { locker, path, begun, since: begun, seen: None, notice: None }
     }
 
     /// Remaining wait for this holder.
@@ -255,12 +262,11 @@ impl<'a> Wait<'a> {
             }
             self.seen = now;
         }
-        if !self.is_told {
-            self.is_told = true;
+        if self.notice.is_none() {
             let (path, holder, remaining) = (self.path, self.seen.clone(), self.left());
             let holder_pid = holder.as_ref().map(|holder| holder.pid);
             tracing::info!(path = %path.display(), holder_pid, ?remaining, "waiting for lock");
-            self.locker.report(&LockWait { path, holder, remaining, line: None });
+            self.notice = Some(self.locker.report(&LockWait { path, holder, remaining, line: None }));
         }
         !self.left().is_zero() && self.begun.elapsed() < self.locker.longest()
     }
@@ -274,7 +280,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// A file that is there to be locked, made if it is not there. What is in it does not count. A link in its place is an error.
+/// Opens a lock file, or creates it. Its content is ignored. A symbolic link is an error.
 pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
     OpenOptions::new()
         .read(true)
@@ -370,7 +376,7 @@ fn running_for(pid: i32) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn open(path: &Path) -> File {
         File::open(path).unwrap()
@@ -380,15 +386,16 @@ mod tests {
     fn a_held_lock_is_named_told_and_given_up() {
         let dir = tempfile::tempdir().unwrap();
         let _held = Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).unwrap();
-        let told = Rc::new(Cell::new(0));
-        let count = Rc::clone(&told);
-        let locker =
-            Locker::new(Duration::from_millis(400)).on_wait(Rc::new(move |_| count.set(count.get() + 1)));
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&told);
+        let tell =
+            move |_: &LockWait<'_>| -> Box<dyn Any> { Box::new(count.fetch_add(1, Ordering::Relaxed)) };
+        let locker = Locker::new(Duration::from_millis(400)).on_wait(Arc::new(tell));
         let error = locker.lock(open(dir.path()), dir.path()).unwrap_err();
         let Error::File(FileError::Locked { holder, waited, .. }) = error else { panic!("{error}") };
         assert_eq!(holder.unwrap().pid, i32::try_from(std::process::id()).unwrap());
         assert!(waited >= Duration::from_millis(400));
-        assert_eq!(told.get(), 1);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct LockedDir {
 enum NewMode {
     /// This one, whatever the umask.
     Exact(u32),
-    /// What the umask leaves of 0666.
+    /// 0666 without the bits of the umask.
     Umask,
 }
 
@@ -44,6 +44,15 @@ impl LockedDir {
         let is_marked = make_dirs(dir, mode)?;
         let handle = File::open(dir).map_err(|error| Error::io("open", dir, error))?;
         Ok(LockedDir { is_marked, ..Self::of_handle(locker, dir.to_owned(), handle)? })
+    }
+
+    /// Locks an existing directory without waiting; `None` if another process holds the lock.
+    #[expect(clippy::disallowed_methods, reason = "the lock is tried once, for work that need not be done")]
+    pub(crate) fn try_lock(dir: &Path) -> Option<Self> {
+        let handle = File::open(dir).ok()?;
+        let is_marked = is_marked(&handle.metadata().ok()?);
+        handle.try_lock().ok()?;
+        Some(LockedDir { path: dir.to_owned(), handle, is_marked })
     }
 
     /// Locks a directory that was opened for reading. Its path is for messages: everything is done in the directory that
@@ -76,11 +85,16 @@ impl LockedDir {
 
     /// Text of a file in the directory, if it exists. A link is not followed.
     pub fn read(&self, name: &Path) -> Result<Option<String>> {
+        self.read_up_to(name, LIMIT)
+    }
+
+    /// The same for a file that may be larger than settings are.
+    pub fn read_up_to(&self, name: &Path, limit: u64) -> Result<Option<String>> {
         let path = self.path.join(name);
         // Without O_NONBLOCK, opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(&self.handle, name, flags, Mode::empty()) {
-            Ok(file) => read_opened(File::from(file), &path, LIMIT, |_| Ok(())).map(Some),
+            Ok(file) => read_opened(File::from(file), &path, limit, |_| Ok(())).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => {
                 // A socket cannot even be opened.
@@ -159,10 +173,16 @@ impl LockedDir {
         if durable { self.sync() } else { Ok(()) }
     }
 
-    /// Removes a file; returns whether it was there.
+    /// Removes a file; returns whether it existed.
     pub fn remove(&self, name: &Path) -> Result<bool> {
+        let was_there = self.remove_for_now(name)?;
+        if was_there { self.sync().map(|()| true) } else { Ok(false) }
+    }
+
+    /// Removes a file without a sync, so a power cut can restore it. Returns whether it existed.
+    pub(crate) fn remove_for_now(&self, name: &Path) -> Result<bool> {
         match unlinkat(&self.handle, name, AtFlags::empty()) {
-            Ok(()) => self.sync().map(|()| true),
+            Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(Error::io("remove", self.path.join(name), error.into())),
         }
@@ -194,7 +214,7 @@ impl LockedDir {
     }
 }
 
-/// Puts another file in the place of one in a session's room, with its mode. What else has the old one keeps it.
+/// Replaces a file in a session's room and keeps its mode. Other hard links keep the old content.
 #[expect(
     clippy::disallowed_methods,
     reason = "a room's files are replaced under names that others do not use"

@@ -24,7 +24,7 @@ mod read;
 pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 pub use filesystem::network_file_system;
-pub use lock::{LinePosition, LockWait, Locker};
+pub use lock::{LinePosition, LockWait, Locker, WaitCallback, WaitNotice};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
@@ -34,8 +34,8 @@ pub(crate) use ownership::{
 };
 pub use ownership::{check_trusted, check_trusted_database};
 pub(crate) use provenance_mark::{MARK, check_marked, check_marked_state, is_marked, make_file, mark_file};
-pub use read::{LIMIT, read, resolve_links};
+pub use read::{LIMIT, read, read_up_to, resolve_links};
 
 pub(crate) use lock::{SILENCE, Wait, find_writer, open_lock_file};
 pub(crate) use project_dir::{ProjectDir, is_own};
-pub(crate) use read::{read_checked, read_up_to, require_file};
+pub(crate) use read::{read_checked, require_file, require_no_dangling_link};

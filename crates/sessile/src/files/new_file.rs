@@ -122,7 +122,7 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Removes temporary files whose writer is dead. What cannot be removed is left for the next time.
+/// Removes temporary files of dead writers. Failures are ignored; the next call tries again.
 #[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
 fn remove_abandoned(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -17,7 +17,7 @@ const GROUP_WRITES: u32 = 0o020;
 /// Read permission of users who are neither the owner nor in the group.
 const OTHERS_READ: u32 = 0o004;
 
-/// In a directory with this bit nobody replaces a file that belongs to another user.
+/// Sticky bit: users cannot replace each other's files in the directory.
 const STICKY: u32 = 0o1000;
 
 /// Limit of symbolic links, as in Linux.
@@ -44,10 +44,10 @@ pub fn check_trusted_database(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails if other users can change or replace what this user keeps in a state directory: the directory must belong to this
-/// user or root, and nobody else may write to it, sticky or not. Returns whether it exists.
+/// Fails if other users can change or replace files in a state directory. The directory must belong to this user or
+/// root, and no other user may write to it, sticky or not. Returns whether it exists.
 ///
-/// A link in its place is followed, as the user named the directory, unless another user can change where it leads.
+/// A symbolic link is followed, because the user named the directory, unless another user can change its target.
 pub(crate) fn check_state_dir(path: &Path) -> Result<bool> {
     let followed = |link: Metadata| -> Result<Option<Metadata>> {
         if !link.is_symlink() {
@@ -73,7 +73,7 @@ pub(crate) fn check_private(path: &Path, found: &Metadata) -> Result<()> {
     check_mode(path, found, found.is_dir(), false)
 }
 
-/// The same of a path, where something is there.
+/// Fails if other users can change or replace a path. A missing path is accepted.
 pub(crate) fn check_private_path(path: &Path) -> Result<()> {
     metadata(path)?.map_or(Ok(()), |found| check_private(path, &found))
 }
@@ -151,7 +151,7 @@ fn check_owner(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
     Err(FileError::OwnedByAnother { path: path.to_owned(), uid: found.uid(), is_dir }.into())
 }
 
-/// Whether a group that can write a file is this process's own, or was given the file by root.
+/// Whether the group with write permission is this process's own, or was assigned by root.
 fn is_own_group(gid: u32, owner: u32) -> bool {
     let is_member =
         || rustix::process::getgroups().is_ok_and(|groups| groups.iter().any(|group| group.as_raw() == gid));

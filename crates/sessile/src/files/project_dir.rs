@@ -35,7 +35,7 @@ pub(crate) struct ProjectDir<'a> {
 }
 
 /// Result of opening a path without following links.
-enum Found {
+enum OpenResult {
     Open(OwnedFd),
     Missing,
     Link,
@@ -135,24 +135,24 @@ impl<'a> ProjectDir<'a> {
     /// Opens a path; the caller checks the owner.
     fn open(&self, relative: &Path, flags: OFlags) -> Result<Option<OwnedFd>> {
         match self.open_without_links(self.root, relative, flags)? {
-            Found::Open(opened) => Ok(Some(opened)),
-            Found::Missing => Ok(None),
-            Found::Link => {
+            OpenResult::Open(opened) => Ok(Some(opened)),
+            OpenResult::Missing => Ok(None),
+            OpenResult::Link => {
                 // Links are compared by real paths, and the root itself may be reached through one.
                 let root = self.real_root()?;
                 let resolved = self.resolve(relative)?;
                 match self.open_without_links(&root, &resolved, flags)? {
-                    Found::Open(opened) => Ok(Some(opened)),
-                    Found::Missing => Ok(None),
+                    OpenResult::Open(opened) => Ok(Some(opened)),
+                    OpenResult::Missing => Ok(None),
                     // It was exchanged since.
-                    Found::Link => Err(self.link(relative)),
+                    OpenResult::Link => Err(self.link(relative)),
                 }
             }
         }
     }
 
     /// Opens each component relative to the one before it.
-    fn open_without_links(&self, root: &Path, relative: &Path, flags: OFlags) -> Result<Found> {
+    fn open_without_links(&self, root: &Path, relative: &Path, flags: OFlags) -> Result<OpenResult> {
         let mut names = relative.components().peekable();
         let mut path = root.to_owned();
         let mut dir: Option<OwnedFd> = None;
@@ -168,7 +168,7 @@ impl<'a> ProjectDir<'a> {
             };
             let opened = match opened {
                 Ok(opened) => opened,
-                Err(Errno::NOENT) => return Ok(Found::Missing),
+                Err(Errno::NOENT) => return Ok(OpenResult::Missing),
                 Err(error) => {
                     // The error alone does not identify a link: with `O_DIRECTORY` it is ENOTDIR, else ELOOP.
                     let found = match &dir {
@@ -177,7 +177,7 @@ impl<'a> ProjectDir<'a> {
                     };
                     let kind = found.ok().map(|found| FileType::from_raw_mode(found.st_mode));
                     if kind == Some(FileType::Symlink) {
-                        return Ok(Found::Link);
+                        return Ok(OpenResult::Link);
                     }
                     // A pipe, socket or device is named as such. The error of the system would not say so.
                     if let Some(kind) = kind.filter(|_| is_last && !flags.contains(OFlags::DIRECTORY)) {
@@ -187,7 +187,7 @@ impl<'a> ProjectDir<'a> {
                 }
             };
             if is_last {
-                return Ok(Found::Open(opened));
+                return Ok(OpenResult::Open(opened));
             }
             self.require_owner_of(&path, &opened)?;
             dir = Some(opened);
@@ -195,8 +195,8 @@ impl<'a> ProjectDir<'a> {
         Err(Error::io("open", path, io::ErrorKind::IsADirectory.into()))
     }
 
-    /// The same place without a link on the way, if that is below the root. It need not exist, but what a link leads to
-    /// must.
+    /// Path with its symbolic links resolved, if it is below the root. The path need not exist, but the target of a
+    /// link must.
     fn resolve(&self, relative: &Path) -> Result<PathBuf> {
         let root = self.real_root()?;
         let path = root.join(relative);

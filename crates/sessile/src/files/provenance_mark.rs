@@ -63,7 +63,7 @@ pub(crate) fn check_marked(path: &Path) -> Result<bool> {
     if is_marked(&found) { Ok(true) } else { Err(unmarked(path, &found)) }
 }
 
-/// What is at a path, unless it is a link or belongs to another user.
+/// Metadata of a path; `None` for a symbolic link or another user's file.
 fn entry(path: &Path) -> Result<Option<Metadata>> {
     // Whoever uses the path reports what is in its way.
     let Ok(found) = path.symlink_metadata() else { return Ok(None) };

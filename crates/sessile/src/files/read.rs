@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Option<String>> {
 }
 
 /// The same for files that may be larger than settings are.
-pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
+pub fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
     read_checked(path, limit, |_| Ok(()))
 }
 
@@ -70,6 +70,19 @@ pub(super) fn read_opened(
     String::from_utf8(bytes).map_err(|error| {
         Error::File(FileError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() })
     })
+}
+
+/// Fails if a path does not exist because it, or a directory above it, is a link to something missing. The file may exist
+/// elsewhere now, so its absence means nothing.
+pub(crate) fn require_no_dangling_link(path: &Path) -> Result<()> {
+    let mut parts = path.ancestors();
+    let deepest = parts.find_map(|part| Some((part, part.symlink_metadata().ok()?)));
+    match deepest {
+        Some((part, found)) if found.is_symlink() && !part.exists() => {
+            Err(FileError::DanglingLink(part.to_owned()).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails if something else than a file is in the place of one.

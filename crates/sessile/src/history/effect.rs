@@ -165,6 +165,25 @@ impl Effect {
         reversed
     }
 
+    /// Text of the subject before and after; none where it did not exist, and on both sides of an event.
+    pub fn texts(&self) -> (Option<String>, Option<String>) {
+        let value = |side: &Option<Json>| side.as_ref().map(json_text);
+        match self {
+            Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } => {
+                (value(before), value(after))
+            }
+            Effect::Text { before, after, .. } | Effect::SessionName { before, after, .. } => {
+                (before.clone(), after.clone())
+            }
+            Effect::Pointer { before, after, .. } => {
+                let value = |side: &Option<PointerValue>| side.as_ref().and_then(|side| side.value.clone());
+                (value(before), value(after))
+            }
+            Effect::Trust { before, after, .. } => (Some(before.join("\n")), Some(after.join("\n"))),
+            Effect::Event { .. } => (None, None),
+        }
+    }
+
     /// Notes that the content comes from an untrusted file.
     pub(super) fn mark_untrusted(&mut self) {
         if let Effect::Setting { untrusted, .. } | Effect::Text { untrusted, .. } = self {
@@ -202,7 +221,7 @@ impl Effect {
     }
 
     /// Subject, for people.
-    pub(super) fn subject(&self) -> String {
+    pub fn subject(&self) -> String {
         match self {
             Effect::Setting { path, key, .. } => format!("{key} in {}", path.display()),
             Effect::Text { path, .. } => path.display().to_string(),
@@ -279,7 +298,7 @@ impl Effect {
         })
     }
 
-    /// Brings the thing to one side, if it is at the other. What `rule` says about trust is for content that does not
+    /// Changes the subject to one side, if it is at the other. `rule` decides about trust for content that does not
     /// come from an untrusted file.
     pub(super) fn bring_to(&self, state: &State, side: Side, rule: TrustRule) -> Result<()> {
         let rule_for = |untrusted: bool| if untrusted { TrustRule::Withhold } else { rule };
@@ -406,6 +425,14 @@ fn unmarked(stored: Json) -> Option<Effect> {
         }
     }
     Some(effect)
+}
+
+/// A value on as many lines as it has parts. A text has no quotes.
+fn json_text(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()),
+    }
 }
 
 /// A setting's value as the history keeps it.

@@ -37,7 +37,7 @@ pub use operation::{Operation, find, list};
 pub use perform::{perform, record, settle, settle_if_marked};
 pub use rewrite::{change_text, value_in_file};
 pub use table::{COMMANDS, RecordedCommand, Undo, recorded};
-pub use undo::undo;
+pub use undo::{check_undo, undo};
 
 pub use crate::store::OperationFilter;
 

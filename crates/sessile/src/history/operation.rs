@@ -37,6 +37,9 @@ pub struct Operation {
     pub id: i64,
     /// Time, as RFC 3339.
     pub at: String,
+    /// Time, in milliseconds since 1970.
+    #[serde(skip)]
+    pub at_ms: i64,
     /// Account that made the change.
     pub user: String,
     /// Id of the session in which it was made.
@@ -74,6 +77,7 @@ impl From<OperationRow> for Operation {
         Operation {
             id: row.id,
             at: rfc3339(row.at_ms),
+            at_ms: row.at_ms,
             user: row.user,
             session: row.session,
             terminal: row.terminal.map(|key| Terminal::key_device(&key).to_owned()),

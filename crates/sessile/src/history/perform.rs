@@ -214,9 +214,9 @@ pub fn settle(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Settles the intents of dead processes if a marker exists. Every call begins with this, so that
-/// nobody sees a half; without a sign it costs a look at one directory. Returns whether there was a sign: what the
-/// state has read until then may be that half, and it has to be opened again.
+/// Settles the intents of dead processes if a marker exists. Every call begins with this, so that no call reads half
+/// a change. Without a marker it costs one look at a directory. Returns whether a marker existed: the state must then
+/// be opened again, because it may have read half a change.
 pub fn settle_if_marked(state: &State) -> Result<bool> {
     let Ok(dir) = Mark::dir(state) else { return Ok(false) };
     // One entry is enough; the rest costs nothing on the path of every command.
@@ -284,7 +284,7 @@ fn without_secrets(effect: &Effect) -> Effect {
     };
     if hides {
         Effect::Event {
-            reason: format!("{} holds what looks like a secret, so it was not recorded", effect.subject()),
+            reason: format!("{} may contain a secret, so its content was not recorded", effect.subject()),
         }
     } else {
         effect.clone()

@@ -90,7 +90,8 @@ pub(crate) fn replace_text(
 /// Trust of a rewritten project file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustRule {
-    /// The command made the content: trusted if the replaced text was trusted, asked for nothing, or did not exist.
+    /// The command made the content. It is trusted if the replaced text was trusted, required no trust, or did not
+    /// exist.
     Extend,
     /// The content is restored: trusted if the replaced text was trusted.
     Keep,
@@ -147,8 +148,7 @@ fn rewrite(
     Ok(())
 }
 
-/// Whether everything in a file is there with its user's knowledge: it was trusted, or asked for nothing that needs
-/// trust.
+/// Whether the user knows the content of a file: the file was trusted, or required no trust.
 fn is_covered(state: &State, path: &Path, text: String) -> Result<bool> {
     let document = Rc::new(Document::parse(path, text)?);
     // A context asks for trust whatever it contains; settings only where they select or name something.

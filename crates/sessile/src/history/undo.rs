@@ -22,32 +22,56 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         Some(id) => operation::find(state, id)?,
         None => last(state)?,
     };
+    let effects = reversed_effects(state, &target)?;
+    let subject = format!("{} {}", target.command, target.subject);
+    let done =
+        perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {
+            Error::File(FileError::ConcurrentChange { path, .. }) => {
+                Error::History(HistoryError::UndoRefused {
+                    id: target.id,
+                    reason: format!("{} was changed later", path.display()),
+                })
+            }
+            other => other,
+        })?;
+    Ok((target, done))
+}
+
+/// Checks whether an operation can be undone now, without undoing it. The error is the one that [`undo`] would return.
+pub fn check_undo(state: &State, id: i64) -> Result<Operation> {
+    let target = operation::find(state, id)?;
+    reversed_effects(state, &target)?;
+    Ok(target)
+}
+
+/// Effects that undo an operation, if it can be undone now.
+fn reversed_effects(state: &State, target: &Operation) -> Result<Vec<Effect>> {
     if !target.undoable {
         let reason = target
             .effects
             .first()
-            .map_or_else(|| "nothing of it is known".to_owned(), |effect| effect.subject());
+            .map_or_else(|| "the effects of the operation are unknown".to_owned(), |effect| effect.subject());
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
-    refuse_what_the_session_may_not(state, &target)?;
-    require_terminal(state, &target)?;
+    refuse_what_the_session_may_not(state, target)?;
+    require_terminal(state, target)?;
     // Redoing is undoing the undo, so the chain of undos decides.
-    if !in_effect(state, &target)? {
+    if !in_effect(state, target)? {
         let by = target.undone_by.unwrap_or_default();
         return Err(HistoryError::UndoRefused {
             id: target.id,
-            reason: format!("operation {by} has undone it already"),
+            reason: format!("already undone by operation {by}"),
         }
         .into());
     }
-    require_live_sessions(state, &target)?;
-    if let Some((later, subject)) = changed_later(state, &target)? {
-        let reason = format!("{subject} was changed since, by operation {later}");
+    require_live_sessions(state, target)?;
+    if let Some((later, subject)) = changed_later(state, target)? {
+        let reason = format!("{subject} was changed later by operation {later}");
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     for effect in &target.effects {
         if !effect.is_at(state, Side::After)? {
-            let reason = format!("{} was changed since", effect.subject());
+            let reason = format!("{} was changed later", effect.subject());
             return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
         }
     }
@@ -55,8 +79,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
     let mut effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
     if target.is_restored() {
         if effects.iter().any(Effect::grants_trust) {
-            let reason =
-                "it came with a backup, and a backup gives no trust; review the project and trust it again";
+            let reason = "a backup does not restore trust; review the project and trust it again";
             return Err(HistoryError::UndoRefused { id: target.id, reason: reason.to_owned() }.into());
         }
         effects.iter_mut().for_each(Effect::mark_untrusted);
@@ -71,18 +94,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         let reason = format!("the project of {} no longer exists", shown(path.display()));
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
-    let subject = format!("{} {}", target.command, target.subject);
-    let done =
-        perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {
-            Error::File(FileError::ConcurrentChange { path, .. }) => {
-                Error::History(HistoryError::UndoRefused {
-                    id: target.id,
-                    reason: format!("{} was changed since", path.display()),
-                })
-            }
-            other => other,
-        })?;
-    Ok((target, done))
+    Ok(effects)
 }
 
 /// Refuses to undo a terminal's selection except from an interactive call on that terminal.
@@ -99,8 +111,9 @@ fn require_terminal(state: &State, target: &Operation) -> Result<()> {
     else {
         return Ok(());
     };
-    let reason =
-        format!("it changed the selection of terminal {device}; undo it there, without a pipe or a script");
+    let reason = format!(
+        "the operation changed the selection of terminal {device}; undo it there, without a pipe or a script"
+    );
     Err(HistoryError::UndoRefused { id: target.id, reason }.into())
 }
 
@@ -137,7 +150,7 @@ fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<
         return Ok(());
     }
     let what = format!("undoing operation {} ({}), which was made outside it,", target.id, target.command);
-    state.refuse_in_session(what, "a person undoes it outside the session")
+    state.refuse_in_session(what, "undo it outside the session")
 }
 
 /// The last operation of this session or terminal that is in effect and is not itself an undo.
@@ -149,8 +162,7 @@ fn last(state: &State) -> Result<Operation> {
         (None, Some(terminal)) => OperationFilter { terminal: Some(terminal), ..OperationFilter::default() },
         (None, None) => {
             return Err(UsageError::Arguments(
-                "there is no session and no terminal here whose last operation could be meant: give the id that \
-                 `history` shows"
+                "the id of the operation is required outside of a session and a terminal; list ids with `history`"
                     .into(),
             ).into());
         }
@@ -171,7 +183,8 @@ fn in_effect(state: &State, operation: &Operation) -> Result<bool> {
     while let Some(by) = undone_by {
         // An operation is undone by a later one. A restored history may say otherwise, and then has no end.
         if by <= id {
-            let reason = format!("the history says that the earlier operation {by} has undone it");
+            let reason =
+                format!("the history is inconsistent: the earlier operation {by} claims to have undone it");
             return Err(HistoryError::UndoRefused { id: operation.id, reason }.into());
         }
         is_in_effect = !is_in_effect;

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use crate::context::Guard;
+use crate::args::StateArgs;
+use crate::call::StateCall;
+use crate::context::{Guard, approval};
 use crate::error::{Result, UsageError};
 use crate::hook::selection::{Selection, outside};
-use crate::hook::sessions::{Blocked, start, start_blocked};
+use crate::hook::sessions::{BlockedSelection, start, start_blocked};
 use crate::hook::{EnteredBy, EnteredSession, HookedShell, Watch, is_of_hook};
 use crate::names::SessionId;
 use crate::process::ProcessId;
+use crate::run::shell::Shell;
 use crate::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs, VariableChange};
 use crate::secrets::is_secret;
 use crate::session::{Lifecycle, Session};
@@ -17,7 +20,7 @@ use crate::text::quoted;
 use crate::tool::own_values;
 use crate::warning::Warning;
 
-/// What a shell does before its prompt.
+/// Changes that a shell makes before its prompt.
 #[derive(Debug, Default)]
 pub struct HookStep {
     /// Changes of its variables.
@@ -34,7 +37,7 @@ pub struct HookStep {
     pub notes: Vec<Warning>,
 }
 
-enum Next {
+enum NextStep {
     Stay,
     Leave,
     Enter,
@@ -42,8 +45,8 @@ enum Next {
     Empty,
 }
 
-/// Takes the step of a shell, by its pid. A subshell gets the changes for itself, and the shell's record stays.
-pub fn follow(state: &State, pid: i32, is_subshell: bool) -> Result<HookStep> {
+/// Takes the step of a shell, by its kind and pid. A subshell gets the changes for itself, and the shell's record stays.
+pub fn follow(state: &State, kind: Shell, pid: i32, is_subshell: bool) -> Result<HookStep> {
     let begun = state.world().now();
     let is_own = crate::process::lineage().contains(&pid);
     let process = ProcessId::of(pid).filter(|_| is_own).ok_or_else(|| UsageError::InvalidValue {
@@ -58,7 +61,7 @@ pub fn follow(state: &State, pid: i32, is_subshell: bool) -> Result<HookStep> {
     let outside = outside(state)?;
     let known = HookedShell::load(state, pid);
     let is_first = known.is_none();
-    let mut shell = known.unwrap_or_else(|| HookedShell::new(process));
+    let mut shell = known.unwrap_or_else(|| HookedShell::new(state, process, kind));
     if is_first {
         end_left_sessions(state);
     }
@@ -68,10 +71,10 @@ pub fn follow(state: &State, pid: i32, is_subshell: bool) -> Result<HookStep> {
     let mut step = Step { state, outside: &outside, shell: &mut shell, done: HookStep::default() };
     let is_live = session.as_ref().is_some_and(|found| found.life(state.world()) == Lifecycle::Live);
     match next(entered.as_ref(), &selection, is_requested, is_live) {
-        Next::Stay => step.stay(entered, session, is_first)?,
-        Next::Leave => step.leave(),
-        Next::Enter => step.enter(selection)?,
-        Next::Empty => step.empty(entered.as_ref(), session.as_ref())?,
+        NextStep::Stay => step.stay(entered, session, is_first)?,
+        NextStep::Leave => step.leave(),
+        NextStep::Enter => step.enter(selection)?,
+        NextStep::Empty => step.empty(entered.as_ref(), session.as_ref())?,
     }
     let mut done = step.done;
     if let Some(session) = &done.session {
@@ -81,13 +84,32 @@ pub fn follow(state: &State, pid: i32, is_subshell: bool) -> Result<HookStep> {
     if !is_subshell {
         let stamp = shell.save(state)?;
         Watch::set_stamp(&stamp, begun)?;
-        let guard = outside.context().ok().flatten().map(|context| context.guard);
+        let guarded = outside.context().ok().flatten().filter(|context| context.guard == Guard::Approval);
+        let approvals = guarded.map(|context| approval::in_force_of(&outside, context)).transpose()?;
+        let approved = approvals.into_iter().flatten().map(|approval| approval.time_left).max();
         let room = done.session.as_ref().map(|session| session.room().dir());
         let left = done.session.as_ref().map(|session| session.remaining_life(state.world()));
-        let left = left.map(|left| left + Duration::from_secs(1));
-        done.watch = Some(Watch::of(&outside, stamp, pid, room, guard == Some(Guard::Approval), left)?);
+        let left = left.into_iter().chain(approved).min().map(|left| left + Duration::from_secs(1));
+        done.watch = Some(Watch::of(&outside, stamp, pid, room, guarded.is_some(), left)?);
     }
     Ok(done)
+}
+
+/// Whether the next step of a shell leads elsewhere. A selection that cannot be read changes nothing.
+pub(super) fn is_pending(state: &State, shell: &HookedShell) -> bool {
+    let Ok(outside) = outside(state) else { return false };
+    let Ok(selection) = Selection::of(&outside) else { return false };
+    let is_requested = HookedShell::has_request(state, shell.process.pid);
+    let (entered, session) = current(state, shell, &selection);
+    // A context whose use failed is tried again at each prompt.
+    let is_tried = |entered: &EnteredSession| {
+        entered.by == EnteredBy::Blocked && selection.selects(entered.context.as_deref())
+    };
+    if !is_requested && entered.as_ref().is_some_and(is_tried) {
+        return false;
+    }
+    let is_live = session.as_ref().is_some_and(|found| found.life(state.world()) == Lifecycle::Live);
+    !matches!(next(entered.as_ref(), &selection, is_requested, is_live), NextStep::Stay)
 }
 
 /// The session that a shell is in: as its record says, or inherited from the shell that started it.
@@ -121,17 +143,22 @@ fn current(
     (Some(entered), session)
 }
 
-fn next(entered: Option<&EnteredSession>, selection: &Selection, is_requested: bool, is_live: bool) -> Next {
+fn next(
+    entered: Option<&EnteredSession>,
+    selection: &Selection,
+    is_requested: bool,
+    is_live: bool,
+) -> NextStep {
     let follow = match selection {
-        Selection::Nothing => Next::Leave,
-        _ => Next::Enter,
+        Selection::Nothing => NextStep::Leave,
+        _ => NextStep::Enter,
     };
     let Some(entered) = entered else {
-        return if matches!(selection, Selection::Nothing) { Next::Stay } else { follow };
+        return if matches!(selection, Selection::Nothing) { NextStep::Stay } else { follow };
     };
     let is_same = selection.is(entered);
     if entered.by == EnteredBy::Started || (is_same && is_live) {
-        return Next::Stay;
+        return NextStep::Stay;
     }
     if is_requested {
         return follow;
@@ -140,10 +167,10 @@ fn next(entered: Option<&EnteredSession>, selection: &Selection, is_requested: b
     // The end of a session leads nowhere else, unless the directory that selected it is left.
     let is_kept = by != EnteredBy::Directory || selection.selects(entered.context.as_deref());
     match (entered.over, is_live) {
-        (Some(_), true) if is_kept => Next::Stay,
-        (Some(_), false) if is_kept => Next::Empty,
-        (None, false) if is_kept && entered.by != EnteredBy::Blocked => Next::Empty,
-        (None, true) if entered.adopted && !selection.is_of_terminal() => Next::Stay,
+        (Some(_), true) if is_kept => NextStep::Stay,
+        (Some(_), false) if is_kept => NextStep::Empty,
+        (None, false) if is_kept && entered.by != EnteredBy::Blocked => NextStep::Empty,
+        (None, true) if entered.adopted && !selection.is_of_terminal() => NextStep::Stay,
         _ => follow,
     }
 }
@@ -215,7 +242,7 @@ impl Step<'_> {
                     format!("{error}; commands in this shell have no target"),
                     error.hint(self.state.app()),
                 );
-                self.block(&Blocked { reason, context, over: None })
+                self.block(&BlockedSelection { reason, context, over: None })
             }
         }
     }
@@ -247,10 +274,10 @@ impl Step<'_> {
             }
             (None, None) => "session: gone".to_owned(),
         };
-        self.block(&Blocked { reason, context, over })
+        self.block(&BlockedSelection { reason, context, over })
     }
 
-    fn block(&mut self, blocked: &Blocked) -> Result<()> {
+    fn block(&mut self, blocked: &BlockedSelection) -> Result<()> {
         let key = format!("!{}", blocked.reason);
         let session = match self.started(&key) {
             Some(session) => session,
@@ -273,7 +300,7 @@ impl Step<'_> {
             Ok(Selection::Refused { reason, .. }) => reason,
             _ => format!("{name}: cannot be used"),
         };
-        self.block(&Blocked { reason, context, over: None })
+        self.block(&BlockedSelection { reason, context, over: None })
     }
 
     /// Prepares a session's room and takes its variables.
@@ -296,7 +323,10 @@ impl Step<'_> {
 
 /// Changes that bring the variables of a shell into a session.
 fn variables(state: &State, id: &SessionId, by: EnteredBy) -> Result<Vec<VariableChange>> {
-    let inside = state.in_session(id);
+    // The context of the variable is what the hook follows, or what a stronger session replaces. It stays in the shell.
+    let world = state.world().clone().without_variable(&state.app().variable("CONTEXT"));
+    let call = StateCall::new(state.app(), world, StateArgs::default())?.with_mode(state.call().mode());
+    let inside = State::from(call.in_session(id));
     let request = RunRequest {
         operation: "hook",
         words: &[],

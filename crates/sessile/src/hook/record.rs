@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::files::LockedDir;
 use crate::process::ProcessId;
+use crate::run::shell::Shell;
 use crate::state::State;
+use crate::terminal::Terminal;
 
 /// Directory of the records, in the state directory.
 const DIR: &str = "shells";
@@ -54,7 +56,7 @@ impl EnteredBy {
 pub struct EnteredSession {
     /// Id of the session.
     pub session: String,
-    /// Context of the session, or the one that a blocked session stands for.
+    /// Context of the session, or the unusable context of a blocked session.
     pub context: Option<String>,
     /// Selection that led to it.
     pub by: EnteredBy,
@@ -74,8 +76,17 @@ pub struct EnteredSession {
 pub struct HookedShell {
     /// The shell.
     pub process: ProcessId,
+    /// Which shell it is.
+    #[serde(default)]
+    pub shell: Option<Shell>,
     /// Hash of its program and arguments: another program may take its place by `exec`.
     pub program: u64,
+    /// Terminal that it is on, by its key.
+    #[serde(default)]
+    pub terminal: Option<String>,
+    /// Whether it was started in the session of a hooked shell on another terminal, where no guard can be opened.
+    #[serde(default)]
+    pub is_inside: bool,
     /// Session that it is in.
     pub entered: Option<EnteredSession>,
     /// Sessions that the hook started for it, by context or reason.
@@ -88,9 +99,37 @@ pub struct HookedShell {
 
 impl HookedShell {
     /// A shell that has just loaded the hook.
-    pub(super) fn new(process: ProcessId) -> Self {
+    pub(super) fn new(state: &State, process: ProcessId, shell: Shell) -> Self {
         let program = program_of(process.pid);
-        HookedShell { process, program, entered: None, started: BTreeMap::new(), variables: BTreeMap::new() }
+        let terminal = state.call().interactive_terminal().map(Terminal::key);
+        let is_inside = Self::inherits_from_elsewhere(state, terminal.as_deref());
+        HookedShell {
+            process,
+            shell: Some(shell),
+            program,
+            terminal,
+            is_inside,
+            entered: None,
+            started: BTreeMap::new(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the session of this call comes from a hooked shell on another terminal. A program opens a terminal as easily
+    /// as a person, so such a shell proves no person.
+    fn inherits_from_elsewhere(state: &State, terminal: Option<&str>) -> bool {
+        if state.enclosing_session().is_none() || state.entered_by().is_none() {
+            return false;
+        }
+        let Ok(dir) = state.dirs().state().map(|dir| dir.join(DIR)) else { return true };
+        let record = |pid: i32| Self::read(&dir.join(pid.to_string()));
+        // The nearest shell above; by `exec`, another program has the place of the same shell.
+        let above = crate::process::lineage().into_iter().filter_map(record);
+        let outer = above.into_iter().find(|shell| shell.process.is_alive());
+        // The server of a terminal multiplexer has no parent, and its windows have other terminals than the one it was started in.
+        outer.is_none_or(|outer| {
+            outer.is_inside || outer.terminal.as_deref().is_some_and(|key| Some(key) != terminal)
+        })
     }
 
     /// Record of a process; none if another process or another program had its pid.
@@ -126,7 +165,12 @@ impl HookedShell {
         LockedDir::lock(&state.locker()?, dir, 0o700)?.replace_for_now(Path::new(name), "", 0o600)
     }
 
-    /// Takes the request of a change. Returns whether there was one.
+    /// Whether a change was requested and not yet followed.
+    pub(super) fn has_request(state: &State, pid: i32) -> bool {
+        Self::request_path(state, pid).is_ok_and(|path| path.exists())
+    }
+
+    /// Consumes the request for a change. Returns whether one existed.
     pub(super) fn take_request(state: &State, pid: i32) -> Result<bool> {
         let path = Self::request_path(state, pid)?;
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(false) };

@@ -17,15 +17,20 @@ const OVER: &str = "over";
 
 /// Whether the hook started a session.
 pub fn is_of_hook(session: &Session) -> bool {
-    session.labels.contains_key(LABEL)
+    has_hook_label(&session.labels)
 }
 
-/// Whether a session stands for a selection that may not be used: its room holds no target.
+/// Whether the labels are those of a session that the hook started.
+pub fn has_hook_label(labels: &BTreeMap<String, String>) -> bool {
+    labels.contains_key(LABEL)
+}
+
+/// Whether a session is blocked: its selection may not be used, and its room has no targets.
 pub(crate) fn is_blocked(session: &Session) -> bool {
     session.labels.get(LABEL).map(String::as_str) == EnteredBy::Blocked.word()
 }
 
-/// Text that stands for a session of the hook in a prompt: its context, or the reason why it is blocked.
+/// Text of a prompt for a session of the hook: its context, or the reason why it is blocked.
 pub fn prompt_label(session: &Session) -> Option<&str> {
     if is_blocked(session) {
         return session.labels.get(REASON).map(String::as_str);
@@ -34,7 +39,7 @@ pub fn prompt_label(session: &Session) -> Option<&str> {
 }
 
 /// Blocked session to start.
-pub(super) struct Blocked {
+pub(super) struct BlockedSelection {
     /// Reason, as the prompt shows it.
     pub(super) reason: String,
     /// Context that was selected.
@@ -65,7 +70,7 @@ pub(super) fn start(outside: &State, context: &ContextName, by: EnteredBy) -> Re
 }
 
 /// Starts a session without any target for a hooked shell.
-pub(super) fn start_blocked(outside: &State, blocked: &Blocked) -> Result<Session> {
+pub(super) fn start_blocked(outside: &State, blocked: &BlockedSelection) -> Result<Session> {
     let word = |by: EnteredBy| by.word().unwrap_or_default().to_owned();
     let mut labels = BTreeMap::from([
         (LABEL.to_owned(), word(EnteredBy::Blocked)),

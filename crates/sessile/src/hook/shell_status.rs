@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::hook::follow::is_pending;
 use crate::hook::startup_file::assignment;
 use crate::state::State;
 
@@ -10,8 +11,10 @@ use crate::state::State;
 pub struct ShellStatus {
     /// Whether the shell has loaded the hook.
     pub hooked: bool,
-    /// Whether its variables are those that the hook set.
+    /// Whether its variables are those that the hook set, for what is selected now.
     pub in_step: bool,
+    /// Whether the shell follows a change of the selection at its next prompt.
+    pub pending: bool,
     /// Variables that have another value.
     pub overridden: Vec<OverriddenVariable>,
 }
@@ -30,16 +33,26 @@ impl ShellStatus {
     pub fn of(state: &State) -> Option<Self> {
         state.call().interactive_terminal()?;
         let Some(shell) = state.hooked_prompt() else {
-            return Some(ShellStatus { hooked: false, in_step: false, overridden: Vec::new() });
+            return Some(ShellStatus {
+                hooked: false,
+                in_step: false,
+                pending: false,
+                overridden: Vec::new(),
+            });
         };
         let is_other = |name: &str, value: Option<&str>| {
             state.world().variable(name).map(|found| found.to_string_lossy()).as_deref() != value
         };
         let others = shell.variables.iter().filter(|(name, value)| is_other(name, value.as_deref()));
         let overridden: Vec<OverriddenVariable> = others
-            .map(|(name, _)| OverriddenVariable { name: name.clone(), place: assignment(state, name) })
+            .map(|(name, _)| OverriddenVariable {
+                name: name.clone(),
+                place: assignment(state, shell.shell, name),
+            })
             .collect();
-        Some(ShellStatus { hooked: true, in_step: overridden.is_empty(), overridden })
+        let pending = is_pending(state, shell);
+        let in_step = overridden.is_empty() && !pending;
+        Some(ShellStatus { hooked: true, in_step, pending, overridden })
     }
 
     /// In one line, for people.
@@ -50,10 +63,11 @@ impl ShellStatus {
         if self.in_step {
             return "in step".to_owned();
         }
+        let pending = self.pending.then(|| "follows the selection from the next prompt on".to_owned());
         let each = self.overridden.iter().map(|variable| match &variable.place {
             Some(place) => format!("{} overridden by {}", variable.name, crate::text::shown(place)),
             None => format!("{} overridden in this shell", variable.name),
         });
-        each.collect::<Vec<_>>().join(", ")
+        pending.into_iter().chain(each).collect::<Vec<_>>().join(", ")
     }
 }

@@ -28,7 +28,7 @@ pub struct HookLine {
     pub path: PathBuf,
     /// The line.
     pub line: String,
-    /// Number of the line that loads the hook now, if there is one.
+    /// Number of the line that loads the hook, if one exists.
     pub found_at: Option<usize>,
 }
 
@@ -82,12 +82,20 @@ impl HookLine {
     }
 }
 
-/// Place in a start-up file that sets a variable, such as `~/.bashrc:12`.
-pub(super) fn assignment(state: &State, name: &str) -> Option<String> {
+/// Place in a start-up file of a shell that sets a variable, such as `~/.bashrc:12`: the last one that the shell reads. A file of
+/// another shell counts if one of its own names it.
+pub(super) fn assignment(state: &State, shell: Option<Shell>, name: &str) -> Option<String> {
     let home = state.world().home()?;
-    START_UP_FILES.iter().find_map(|(file, _)| {
-        let text = crate::files::read(&home.join(file)).ok()??;
-        let at = text.lines().position(|line| !is_comment(line) && assigned(line) == Some(name))?;
+    let is_own = |owner: &str| shell.is_none_or(|shell| Shell::of_program(owner) == Some(shell));
+    let text_of = |file: &str| crate::files::read(&home.join(file)).ok().flatten();
+    let found = START_UP_FILES.iter().rev();
+    let mut files: Vec<(&str, bool, String)> =
+        found.filter_map(|&(file, owner)| Some((file, is_own(owner), text_of(file)?))).collect();
+    files.sort_by_key(|&(_, is_own, _)| !is_own);
+    let is_named = |name: &str| files.iter().any(|(_, is_own, text)| *is_own && text.contains(name));
+    files.iter().filter(|(file, is_own, _)| *is_own || is_named(file)).find_map(|(file, _, text)| {
+        let sets = |line: &str| !is_comment(line) && assigned(line) == Some(name);
+        let (at, _) = text.lines().enumerate().filter(|(_, line)| sets(line)).last()?;
         Some(format!("~/{file}:{}", at + 1))
     })
 }

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::hook::HookedShell;
 use crate::state::State;
 
-/// Longest time for which a shell goes without a look, in seconds: its session counts as used from the last one.
+/// Maximum time between two checks of a shell, in seconds. The session's idle time counts from the last check.
 const LONGEST: u64 = 300;
 
-/// The same while an approval is in force: it may be revoked or lapse.
+/// Maximum time between two checks with a valid approval, in seconds: it may be revoked or expire.
 const LONGEST_APPROVED: u64 = 10;
 
 /// The kernel's clock for files lags behind by up to a tick of 10 ms.
@@ -28,6 +28,8 @@ pub struct Watch {
     pub present: Vec<PathBuf>,
     /// Files that must not exist.
     pub absent: Vec<PathBuf>,
+    /// Value that the variable of the context must have.
+    pub context: String,
     /// Seconds since the start of the machine until which that holds.
     pub deadline: u64,
 }
@@ -76,10 +78,12 @@ impl Watch {
         let longest = Duration::from_secs(if is_approved { LONGEST_APPROVED } else { LONGEST });
         let wait = left.map_or(longest, |left| left.min(longest));
         let deadline = (outside.world().since_boot() + wait).as_secs();
-        Ok(Watch { stamp, files, present, absent, deadline })
+        let context = outside.world().variable(&outside.app().variable("CONTEXT"));
+        let context = context.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Watch { stamp, files, present, absent, context, deadline })
     }
 
-    /// Gives the stamp the age of a look that began at this time. Whatever is written afterwards is newer.
+    /// Sets the stamp to the start of a check, so that later writes are newer.
     pub(super) fn set_stamp(stamp: &Path, begun: jiff::Timestamp) -> Result<()> {
         let begun = Duration::from_millis(begun.as_millisecond().max(0).unsigned_abs());
         let times = std::fs::FileTimes::new().set_modified(UNIX_EPOCH + begun.saturating_sub(CLOCK_LAG));

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::context::Guard;
+use crate::import::{FoundVariables, ProposedVariable, Scan};
 
 /// A target that a tool has, as a context would bind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +24,38 @@ pub struct FoundTarget {
     /// Bindings that belong to it, such as the host of an account.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<(String, String)>,
+    /// The user's own name of it, if the value says less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Whether it joins contexts of other targets, and makes none by itself.
+    #[serde(skip)]
+    pub joins: bool,
+    /// Whether the tool uses it where nothing is selected.
+    #[serde(skip)]
+    pub is_default: bool,
+    /// Whether the user selected it lately.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recent: bool,
+}
+
+impl FoundTarget {
+    pub(super) fn new(tool: &str, key: &str, name: String) -> Self {
+        FoundTarget {
+            tool: tool.to_owned(),
+            key: key.to_owned(),
+            name,
+            beside: Vec::new(),
+            label: None,
+            joins: false,
+            is_default: false,
+            recent: false,
+        }
+    }
+
+    /// Whether both are the same value of the same binding.
+    pub(super) fn is_same(&self, other: &FoundTarget) -> bool {
+        (&self.tool, &self.key, &self.name) == (&other.tool, &other.key, &other.name)
+    }
 }
 
 /// A context that the import proposes.
@@ -34,6 +67,15 @@ pub struct ProposedContext {
     pub guard: Guard,
     /// Bindings, one target for a tool.
     pub targets: Vec<FoundTarget>,
+    /// Variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, ProposedVariable)>,
+}
+
+impl ProposedContext {
+    fn new(name: &str, guard: Guard, targets: Vec<FoundTarget>) -> Self {
+        ProposedContext { name: name.to_owned(), guard, targets, env: Vec::new() }
+    }
 }
 
 /// Environments, and the words that name them. The first of an environment is its name.
@@ -46,20 +88,46 @@ const ENVIRONMENTS: &[&[&str]] = &[
     &["local", "localhost"],
 ];
 
-/// The name that tools give to what they use without a selection.
-const DEFAULT: &str = "default";
+/// Contexts for everything that a scan has found.
+pub fn propose_all(scan: &Scan) -> Vec<ProposedContext> {
+    let mut proposed = propose(&scan.targets);
+    for found in scan.variables.iter().filter(|found| !found.variables.is_empty()) {
+        let has_target = |context: &ProposedContext| {
+            context.targets.iter().any(|target| found.targets.iter().any(|one| one.is_same(target)))
+        };
+        let mut with_targets = proposed.iter_mut().filter(|context| has_target(context));
+        match (with_targets.next(), with_targets.next()) {
+            // The directory's variables belong to what it selects, if that is one thing.
+            (Some(only), None) => only.env.extend(found.variables.clone()),
+            _ => proposed.extend(of_directory(found)),
+        }
+    }
+    make_unique(&mut proposed);
+    proposed
+}
+
+/// A context for the variables of a directory, named after it.
+fn of_directory(found: &FoundVariables) -> Option<ProposedContext> {
+    let dir = found.file.parent()?.file_name()?.to_string_lossy().into_owned();
+    let words = words(&dir);
+    let guard =
+        if words.iter().any(|word| environment(word) == Some(0)) { Guard::Approval } else { Guard::None };
+    let name = words.join("-");
+    let env = found.variables.clone();
+    (!name.is_empty()).then(|| ProposedContext { env, ..ProposedContext::new(&name, guard, Vec::new()) })
+}
 
 /// Groups targets into contexts, in the order of the environments and then by name.
 pub fn propose(found: &[FoundTarget]) -> Vec<ProposedContext> {
-    let mut environments: BTreeMap<usize, Vec<Named<'_>>> = BTreeMap::new();
+    let mut environments: BTreeMap<usize, Vec<NamedTarget<'_>>> = BTreeMap::new();
     let mut others: BTreeMap<String, Vec<FoundTarget>> = BTreeMap::new();
     // What a tool uses without any selection needs no context.
-    for target in found.iter().filter(|target| target.name != DEFAULT) {
-        let words = words(&target.name);
+    for target in found.iter().filter(|target| !target.is_default) {
+        let words = words_of(target);
         match words.iter().find_map(|word| environment(word)) {
             Some(environment) => {
                 let rest = words.into_iter().filter(|word| self::environment(word).is_none()).collect();
-                environments.entry(environment).or_default().push(Named { target, rest });
+                environments.entry(environment).or_default().push(NamedTarget { target, rest });
             }
             None => others.entry(words.join("-")).or_default().push(target.clone()),
         }
@@ -68,31 +136,48 @@ pub fn propose(found: &[FoundTarget]) -> Vec<ProposedContext> {
     for (environment, targets) in environments {
         proposed.extend(of_environment(environment, &targets));
     }
-    let others = others.into_iter().filter(|(name, _)| !name.is_empty());
+    let stands = |targets: &[FoundTarget]| targets.iter().any(|target| !target.joins);
+    let others = others.into_iter().filter(|(name, targets)| !name.is_empty() && stands(targets));
     proposed.extend(others.flat_map(|(name, targets)| split_by_tool(&name, Guard::None, targets)));
     make_unique(&mut proposed);
     proposed
 }
 
+/// The targets that no context is proposed for, because their names have no letter or digit that a context's name can have.
+pub fn unnamed(found: &[FoundTarget]) -> Vec<&FoundTarget> {
+    let is_unnamed =
+        |target: &&FoundTarget| !target.is_default && !target.joins && words_of(target).is_empty();
+    found.iter().filter(is_unnamed).collect()
+}
+
+fn words_of(target: &FoundTarget) -> Vec<String> {
+    words(target.label.as_ref().unwrap_or(&target.name))
+}
+
 /// A target, and the words of its name that do not name its environment.
-struct Named<'a> {
+struct NamedTarget<'a> {
     target: &'a FoundTarget,
     rest: Vec<String>,
 }
 
-fn of_environment(environment: usize, targets: &[Named<'_>]) -> Vec<ProposedContext> {
+fn of_environment(environment: usize, targets: &[NamedTarget<'_>]) -> Vec<ProposedContext> {
     let name = ENVIRONMENTS.get(environment).and_then(|words| words.first()).copied().unwrap_or_default();
     // Production is the first of the list, and the only one that is guarded without being asked.
     let guard = if environment == 0 { Guard::Approval } else { Guard::None };
-    let mut by_tool: BTreeMap<&str, Vec<&Named<'_>>> = BTreeMap::new();
+    let mut by_tool: BTreeMap<&str, Vec<&NamedTarget<'_>>> = BTreeMap::new();
     for named in targets {
         by_tool.entry(&named.target.tool).or_default().push(named);
     }
+    // Targets that only join others separate nothing: one of several would be a guess.
+    by_tool.retain(|_, targets| targets.len() == 1 || targets.iter().any(|named| !named.target.joins));
+    if by_tool.values().flatten().all(|named| named.target.joins) {
+        return Vec::new();
+    }
     let (several, single): (Vec<_>, Vec<_>) = by_tool.into_values().partition(|targets| targets.len() > 1);
-    let single: Vec<&Named<'_>> = single.into_iter().flatten().collect();
+    let single: Vec<&NamedTarget<'_>> = single.into_iter().flatten().collect();
     if several.is_empty() {
         let targets = single.iter().map(|named| named.target.clone()).collect();
-        return vec![ProposedContext { name: name.to_owned(), guard, targets }];
+        return vec![ProposedContext::new(name, guard, targets)];
     }
     // Targets of tools that have several are distinguished by their other words.
     let mut groups: BTreeMap<String, Vec<FoundTarget>> = BTreeMap::new();
@@ -102,18 +187,19 @@ fn of_environment(environment: usize, targets: &[Named<'_>]) -> Vec<ProposedCont
     let mut proposed = Vec::new();
     for (rest, mut targets) in groups {
         let own: Vec<&str> = rest.split('-').collect();
-        let joins = |named: &&&Named<'_>| {
+        let joins = |named: &&&NamedTarget<'_>| {
             named.rest.is_empty() || named.rest.iter().any(|word| own.contains(&word.as_str()))
         };
         targets.extend(single.iter().filter(joins).map(|named| named.target.clone()));
         let name = if rest.is_empty() { name.to_owned() } else { format!("{name}-{rest}") };
         proposed.extend(split_by_tool(&name, guard, targets));
     }
-    let is_used = |named: &Named<'_>| proposed.iter().any(|context| context.targets.contains(named.target));
+    let is_used =
+        |named: &NamedTarget<'_>| proposed.iter().any(|context| context.targets.contains(named.target));
     let left: Vec<FoundTarget> =
         single.iter().filter(|named| !is_used(named)).map(|named| named.target.clone()).collect();
     if !left.is_empty() {
-        proposed.push(ProposedContext { name: name.to_owned(), guard, targets: left });
+        proposed.push(ProposedContext::new(name, guard, left));
     }
     proposed
 }
@@ -127,7 +213,7 @@ fn split_by_tool(name: &str, guard: Guard, targets: Vec<FoundTarget>) -> Vec<Pro
         };
         match contexts.iter_mut().find(is_free) {
             Some(context) => context.targets.push(target),
-            None => contexts.push(ProposedContext { name: name.to_owned(), guard, targets: vec![target] }),
+            None => contexts.push(ProposedContext::new(name, guard, vec![target])),
         }
     }
     contexts
@@ -152,7 +238,7 @@ fn environment(word: &str) -> Option<usize> {
     ENVIRONMENTS.iter().position(|words| words.contains(&word))
 }
 
-/// The words of a target's name, in small letters: what letters and digits other characters separate.
+/// Words of a target's name in lower case, split at all characters except letters and digits.
 fn words(name: &str) -> Vec<String> {
     let name = name.split_once("://").map_or(name, |(_, rest)| rest);
     let mut words: Vec<String> = Vec::new();
@@ -169,11 +255,29 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FoundTarget, ProposedContext, propose};
+    use super::{FoundTarget, ProposedContext, propose, unnamed};
     use crate::context::Guard;
 
     fn target(tool: &str, name: &str) -> FoundTarget {
-        FoundTarget { tool: tool.into(), key: "context".into(), name: name.into(), beside: Vec::new() }
+        FoundTarget::new(tool, "context", name.into())
+    }
+
+    #[test]
+    fn targets_that_join_separate_nothing_and_make_no_context() {
+        let host = |name: &str| FoundTarget { joins: true, ..target("ssh", name) };
+        let found = [target("kube", "prod"), host("prod-web-1"), host("prod-web-2"), host("bastion")];
+        assert_eq!(shown(&propose(&found)), ["production: kube=prod"]);
+        let found = [target("kube", "staging"), host("stg-web"), host("prod-db")];
+        assert_eq!(shown(&propose(&found)), ["staging: kube=staging ssh=stg-web"]);
+    }
+
+    #[test]
+    fn label_groups_where_the_value_says_less() {
+        let mail = FoundTarget { label: Some("~/work/".into()), ..target("git", "bob@corp.example") };
+        assert_eq!(
+            shown(&propose(&[mail, target("kube", "work")])),
+            ["work: git=bob@corp.example kube=work"]
+        );
     }
 
     /// Names, and what each binds.
@@ -229,6 +333,19 @@ mod tests {
             [target("kube", "acme"), target("aws", "Acme"), target("gh", "bob"), target("kube", "acme_")];
         let proposed = propose(&found);
         assert_eq!(shown(&proposed), ["acme: kube=acme aws=Acme", "acme-2: kube=acme_", "bob: gh=bob"]);
+    }
+
+    #[test]
+    fn target_that_a_tool_uses_without_a_selection_makes_no_context() {
+        let own = FoundTarget { is_default: true, ..target("aws", "default") };
+        assert_eq!(shown(&propose(&[own, target("kube", "default")])), ["default: kube=default"]);
+    }
+
+    #[test]
+    fn target_without_a_name_for_a_context_is_listed() {
+        let found = [target("kube", "\u{43f}\u{440}\u{43e}\u{434}"), target("kube", "dev")];
+        assert_eq!(shown(&propose(&found)), ["dev: kube=dev"]);
+        assert_eq!(unnamed(&found), [&found[0]]);
     }
 
     #[test]

@@ -5,33 +5,33 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::context::change::{ContextWrite, WriteMode};
-use crate::context::{Context, ContextEdit, Guard, change, transfer};
+use crate::context::{Context, ContextEdit, Guard, Variable, change, transfer};
 use crate::error::Result;
-use crate::import::{FoundTarget, ProposedContext};
+use crate::import::{FoundTarget, ProposedContext, ProposedVariable};
 use crate::names::ContextName;
 use crate::settings::{SettingKey, Value, empty_text};
 use crate::state::State;
 
-/// What the import did with one context.
+/// Imported context with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportedContext {
     /// Name.
     pub name: ContextName,
-    /// What became of it.
+    /// Result of the import.
     pub result: ImportResult,
     /// Bindings that were added, as `TOOL.KEY=VALUE`.
     pub added: Vec<String>,
 }
 
-/// What the import can do with a context.
+/// Result of importing a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportResult {
-    /// It did not exist.
+    /// The context was created.
     Created,
-    /// It existed and got bindings of tools that it did not bind.
+    /// The context existed and got bindings of further tools.
     Extended,
-    /// It existed and binds all these tools.
+    /// The context existed and already binds all these tools.
     Unchanged,
 }
 
@@ -44,17 +44,37 @@ pub fn new_contexts(existing: &[Context], proposed: Vec<ProposedContext>) -> Vec
     };
     let mut new = Vec::new();
     for mut context in proposed {
+        let context_name = context.name.clone();
         context.targets.retain(|target| !is_bound(target));
         // An existing context of that name is extended, but keeps what it binds.
         let taken = existing.iter().find(|one| one.name.as_str() == context.name);
         if let Some(taken) = taken {
             context.targets.retain(|target| !has_key(taken, target));
         }
-        if !context.targets.is_empty() {
+        let has_variable = |(name, value): &(String, ProposedVariable)| {
+            // A context of that name keeps its own value; another one may have taken it over under its name.
+            existing.iter().any(|one| {
+                let is_taken = one.name.as_str() == context_name;
+                one.env.iter().any(|(known, own)| known == name && (is_taken || is_like(own, value)))
+            })
+        };
+        context.env.retain(|variable| !has_variable(variable));
+        if !context.targets.is_empty() || !context.env.is_empty() {
             new.push(context);
         }
     }
     new
+}
+
+/// Whether a context's variable has the proposed value already.
+fn is_like(own: &Variable, proposed: &ProposedVariable) -> bool {
+    match (own, proposed) {
+        (Variable::Plain(own), ProposedVariable::Plain(text)) => own == text,
+        (Variable::Credential { credential: own }, ProposedVariable::Credential { credential }) => {
+            own == credential.as_str()
+        }
+        _ => false,
+    }
 }
 
 /// The names of the contexts that bind a target.
@@ -85,7 +105,13 @@ pub fn plan_text(path: &Path, contexts: &[ProposedContext]) -> Result<String> {
                 .chain([(target.key.as_str(), target.name.as_str())])
                 .map(|(key, value)| edit(&["tools", &target.tool, key], Value::Text(value.to_owned())))
         });
-        let edits: Vec<ContextEdit> = guard.into_iter().chain(bindings).collect();
+        let variables = context.env.iter().map(|(name, value)| match value {
+            ProposedVariable::Plain(text) => edit(&["env", name], Value::Text(text.clone())),
+            ProposedVariable::Credential { credential } => {
+                edit(&["env", name, "credential"], Value::Text(credential.to_string()))
+            }
+        });
+        let edits: Vec<ContextEdit> = guard.into_iter().chain(variables).chain(bindings).collect();
         text = change::apply(path, &text, &prefix, &edits)?;
     }
     Ok(text)
@@ -107,6 +133,9 @@ pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>>
             (_, None) => true,
             ([table, tool, ..], Some(existing)) if table == "tools" => {
                 !existing.tools.iter().any(|(bound, _)| bound == tool)
+            }
+            ([table, name, ..], Some(existing)) if table == "env" => {
+                !existing.env.iter().any(|(known, _)| known == name)
             }
             _ => false,
         };
@@ -131,6 +160,7 @@ pub fn apply(state: &State, planned: &[Context]) -> Result<Vec<ImportedContext>>
 fn shown_binding(edit: &ContextEdit) -> Option<String> {
     match (edit.key.segments(), &edit.value) {
         ([table, tool, key], Some(value)) if table == "tools" => Some(format!("{tool}.{key}={value}")),
+        ([table, name, ..], Some(_)) if table == "env" => Some(name.clone()),
         _ => None,
     }
 }

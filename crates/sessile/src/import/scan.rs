@@ -5,15 +5,26 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::import::FoundTarget;
+use crate::import::places::ImportPlaces;
+use crate::import::{FoundAgent, FoundConversation, FoundCredential, FoundTarget, FoundVariables, found};
 use crate::state::State;
-use crate::tool::{OriginalFiles, Profile, TargetFormat, TargetPlace, TargetSet, filled, target_names_in};
+use crate::tool::{
+    ImportedThing, OriginalFiles, Profile, TargetFormat, TargetPlace, TargetSet, filled, target_names_in,
+};
 
 /// Targets of all tools, and the tools whose files cannot be read.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scan {
     /// Targets, in the order of tools and then of their files.
     pub targets: Vec<FoundTarget>,
+    /// Agents that tools know by name.
+    pub agents: Vec<FoundAgent>,
+    /// Conversations that tools remember.
+    pub conversations: Vec<FoundConversation>,
+    /// Secrets in clear text.
+    pub credentials: Vec<FoundCredential>,
+    /// Variables of the working directory.
+    pub variables: Vec<FoundVariables>,
     /// Tools that could not be read.
     pub unreadable: Vec<UnreadableTool>,
 }
@@ -31,18 +42,15 @@ pub struct UnreadableTool {
 pub fn scan(state: &State) -> Result<Scan> {
     let files = OriginalFiles::of(state);
     let mut scan = Scan::default();
-    for (profile, _) in state.tools().list()? {
+    let profiles: Vec<Profile> = state.tools().list()?.into_iter().map(|(profile, _)| profile).collect();
+    for profile in &profiles {
         // One damaged file must not hide the targets of all other tools.
-        let found = targets(&files, &profile).and_then(|mut found| {
-            found.extend(targets_of_directory(state, &profile)?);
-            Ok(found)
+        let found = targets(&files, profile).and_then(|found| {
+            scan.targets.extend(found);
+            found::read(state, &profiles, profile, &mut scan)
         });
-        match found {
-            Ok(targets) => scan.targets.extend(targets),
-            Err(error) => {
-                scan.unreadable
-                    .push(UnreadableTool { tool: profile.name.clone(), problem: error.to_string() });
-            }
+        if let Err(error) = found {
+            scan.unreadable.push(UnreadableTool { tool: profile.name.clone(), problem: error.to_string() });
         }
     }
     Ok(scan)
@@ -67,32 +75,16 @@ pub fn binding_values(state: &State, tool: &str, key: &str) -> Result<Vec<String
             }
         }
     }
-    let here = targets_of_directory(state, &profile)?.into_iter().filter(|target| target.key == key);
-    values.extend(here.map(|target| target.name));
+    let places = ImportPlaces::of(state);
+    for place in profile.imports.iter().filter(|place| place.what == ImportedThing::Target(key.to_owned())) {
+        for mut found in places.entries(place)? {
+            let value = places.part(place, &mut found, key);
+            values.push(as_bound(&place.place, &value.unwrap_or_else(|| found.entry.name().to_owned())));
+        }
+    }
     values.sort();
     values.dedup();
     Ok(values)
-}
-
-/// The values of bindings that the working directory has.
-fn targets_of_directory(state: &State, profile: &Profile) -> Result<Vec<FoundTarget>> {
-    let Some(cwd) = state.world().cwd() else { return Ok(Vec::new()) };
-    let mut found: Vec<FoundTarget> = Vec::new();
-    for (key, place) in &profile.imports {
-        let path = cwd.join(&place.file);
-        // Most directories have none.
-        if !path.exists() {
-            continue;
-        }
-        for name in target_names_in(place, &path, &str::to_owned)?.into_iter().flatten() {
-            let (tool, key) = (profile.name.clone(), key.clone());
-            let target = FoundTarget { tool, key, name: as_bound(place, &name), beside: Vec::new() };
-            if !found.contains(&target) {
-                found.push(target);
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn targets(files: &OriginalFiles<'_>, profile: &Profile) -> Result<Vec<FoundTarget>> {
@@ -131,10 +123,12 @@ fn targets(files: &OriginalFiles<'_>, profile: &Profile) -> Result<Vec<FoundTarg
 }
 
 fn target(profile: &Profile, set: &TargetSet, name: String, beside: Vec<(String, String)>) -> FoundTarget {
-    FoundTarget { tool: profile.name.clone(), key: set.name.clone(), name, beside }
+    let is_default =
+        set.selected.as_ref().is_some_and(|selected| selected.default.as_deref() == Some(name.as_str()));
+    FoundTarget { beside, is_default, ..FoundTarget::new(&profile.name, &set.name, name) }
 }
 
-/// Whether a context can bind entries of a set by themselves: what another set refers to comes with that.
+/// Whether a context can bind entries of a set directly, and not only through another set that refers to them.
 fn is_proposed(profile: &Profile, set: &TargetSet) -> bool {
     let refers = |other: &TargetSet| {
         other.name != set.name

@@ -115,7 +115,7 @@ impl Locks {
         self.queue.lease(&mut self.store, held, time)
     }
 
-    /// Begins the time of a lease anew.
+    /// Extends a lease.
     pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockLease> {
         check_time(time)?;
         // A ticket of a running command is backed by the kernel; a lease would outlive the command.
@@ -142,8 +142,8 @@ impl Locks {
         Ok(held.map(|lock| lock.name).collect())
     }
 
-    /// Takes a lock away from one of its holders, who must be named by the token, so that nobody breaks a lock that has
-    /// changed hands in the meantime.
+    /// Breaks the lock of the holder with this token. The token prevents breaking a lock that has changed hands
+    /// since.
     pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockLease> {
         let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
         let Some(lease) = view.with_token(token) else {
@@ -218,7 +218,7 @@ fn check_time(time: Duration) -> Result<()> {
         return Err(UsageError::InvalidValue {
             place: "--ttl".into(),
             value: crate::duration::short(time),
-            expected: "more than nothing and at most 7 days".into(),
+            expected: "greater than 0 and at most 7 days".into(),
         }
         .into());
     }

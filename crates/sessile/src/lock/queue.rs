@@ -1,14 +1,15 @@
 //! The queue behind locks and turns.
 //!
 //! Drawing a ticket inserts a row, whose number is the fencing token: `AUTOINCREMENT` assigns none twice. Before the
-//! row is visible the file `tickets/N` is created and locked. A ticket waits for the lock of the last ticket before its
-//! own that conflicts with it, in the kernel and without polling. When that lock comes free, its owner is done or dead:
-//! the ticket is deleted, and the wait continues with the one before it, until there is none. A lease has no file. It has
-//! an expiry on both clocks, and waiters poll it.
+//! row is visible the file `tickets/N` is created and locked. A ticket waits for the lock of the last ticket before
+//! its own that conflicts with it, in the kernel and without polling. When that lock is released, its owner is done
+//! or dead: the ticket is deleted, and the wait continues with the previous one until none remains. A lease has no
+//! file. It has an expiry on both clocks, and waiters poll it.
 //!
-//! A shared ticket conflicts with the exclusive ones before it only; an exclusive ticket conflicts with all. A waiting
-//! ticket of a stopped process (Ctrl-Z, a debugger) blocks nobody. A ticket that becomes held before such a one deletes it
-//! in the same transaction, so that held tokens keep growing; its owner draws a new ticket when it goes on.
+//! A shared ticket conflicts only with earlier exclusive ones; an exclusive ticket conflicts with all. A waiting
+//! ticket of a stopped process (Ctrl-Z, a debugger) does not block others. A ticket that becomes held before such a
+//! one deletes it in the same transaction, so that held tokens keep growing; its owner draws a new ticket when it
+//! continues.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -24,7 +25,7 @@ use crate::lock::{LockHolder, LockMode};
 use crate::store::{LeaseEnd, Store, TicketRow, TurnInLine};
 use crate::world::World;
 
-/// Poll interval for the end of a lease, because a release wakes nobody.
+/// Poll interval for the end of a lease, because its release wakes no waiter.
 const LEASE_POLL: Duration = Duration::from_millis(20);
 
 /// Queues of tickets below a state directory.
@@ -86,7 +87,7 @@ impl TicketQueue {
         Ok(dropped)
     }
 
-    /// Lets go of a ticket; it is given back if no other process has its descriptor.
+    /// Leaves a ticket. Releases it if no other process has its descriptor.
     pub(crate) fn leave(&self, store: &mut Store, held: HeldTicket) -> Result<bool> {
         let (token, path) = (held.token, self.file(held.token));
         // Closed first: only then does the lock tell whether another process has inherited the descriptor.
@@ -102,7 +103,7 @@ impl TicketQueue {
         }
     }
 
-    /// Removes the file of a ticket whose row is gone, which wakes the next waiter.
+    /// Removes the file of a ticket whose row was deleted, which wakes the next waiter.
     pub(crate) fn forget(&self, held: &HeldTicket) {
         self.forget_file(held.token);
     }
@@ -131,7 +132,7 @@ impl TicketQueue {
         }
     }
 
-    /// Whether a ticket still stands for someone: a lease that has not ended, or a process that lives.
+    /// Whether a ticket is alive: its lease has not expired, or its process lives.
     pub(crate) fn is_alive(&self, ticket: &TicketRow) -> bool {
         match ticket.expires_ms {
             Some(_) => lease_holds(ticket, &Moment::now(&self.world)),
@@ -279,7 +280,7 @@ impl TicketQueue {
     }
 }
 
-/// Removes the file of a ticket whose row is gone.
+/// Removes the file of a ticket whose row was deleted.
 pub(crate) fn forget_ticket_file(state_dir: &Path, token: i64) {
     remove_file(&state_dir.join("tickets").join(token.to_string()));
 }

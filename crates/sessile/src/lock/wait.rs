@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::files::{LinePosition, LockWait, Locker, SILENCE};
+use crate::files::{LinePosition, LockWait, Locker, SILENCE, WaitNotice};
 use crate::lock::LockHolder;
 use crate::lock::holder::StoredHolder;
 use crate::store::{Store, TicketRow};
@@ -18,11 +18,13 @@ pub(super) struct LineProgress<'a> {
     holder: &'a LockHolder,
     begun: Instant,
     reported: Option<(usize, Instant)>,
+    /// Notice of the reporter, kept until the next report or the end of the wait.
+    notice: Option<WaitNotice>,
 }
 
 impl<'a> LineProgress<'a> {
     pub(super) fn new(locker: &'a Locker, resource: &'a str, holder: &'a LockHolder) -> Self {
-        LineProgress { locker, resource, holder, begun: Instant::now(), reported: None }
+        LineProgress { locker, resource, holder, begun: Instant::now(), reported: None, notice: None }
     }
 
     /// The waiter.
@@ -58,7 +60,9 @@ impl<'a> LineProgress<'a> {
         let remaining = self.remaining();
         tracing::info!(lock = line.name, position = line.position, ?remaining, "waiting for lock");
         let path = Path::new(self.resource);
-        self.locker.report(&LockWait { path, holder: None, remaining, line: Some(line) });
+        // The old one first: both may draw on the same line of a terminal.
+        self.notice = None;
+        self.notice = Some(self.locker.report(&LockWait { path, holder: None, remaining, line: Some(line) }));
     }
 }
 
@@ -79,7 +83,7 @@ pub(super) fn first_holder(tickets: &[TicketRow], resource: &str) -> Option<Lock
     Some(StoredHolder::of_json(&held.holder).holder)
 }
 
-/// Name of the lock that a resource stands for.
+/// Name of the lock of a resource.
 pub(super) fn lock_name(resource: &str) -> &str {
     resource.rsplit(':').next().unwrap_or(resource)
 }

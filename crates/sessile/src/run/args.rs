@@ -9,8 +9,7 @@ use crate::args::parse_duration;
 /// Isolation and variables of a command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IsolationArgs {
-    /// How far its state is isolated: variables for the known tools, or the home directory as well; else as the
-    /// setting isolate says
+    /// Isolation level: env (variables of known tools) or home (also the home directory); default: the setting isolate
     #[arg(long, value_name = "LEVEL", value_parser = ["env", "home"])]
     pub isolate: Option<String>,
 
@@ -18,23 +17,23 @@ pub struct IsolationArgs {
     #[arg(long, value_name = "TOOL")]
     pub tool: Vec<String>,
 
-    /// Set a variable for the command
+    /// Set a variable in the session's environment
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub variables: Vec<String>,
 
-    /// Set a variable for the command to the secret of a credential
+    /// Set a variable in the session's environment to the secret of a credential
     #[arg(long, value_name = "NAME=CREDENTIAL")]
     pub env_credential: Vec<String>,
 
-    /// Begin with an almost empty environment: home, path, terminal and language only
-    #[arg(long)]
+    /// Start with an almost empty environment: home, path, terminal and language
+    #[arg(long, hide_short_help = true)]
     pub clear_env: bool,
 
-    /// Keep a variable that would be taken away; `*` at the end stands for any rest
-    #[arg(long, value_name = "NAME")]
+    /// Keep a variable that would be cleared; a final * matches any suffix
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub keep_env: Vec<String>,
 
-    /// Fail unless this is the context
+    /// Fail unless this is the selected context
     #[arg(long, value_name = "CONTEXT")]
     pub expect: Option<String>,
 }
@@ -42,17 +41,16 @@ pub struct IsolationArgs {
 /// Session of a command: an existing one, or one that is started for it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunSessionArgs {
-    /// Fail if there is no such session, instead of starting it
-    #[arg(long, conflicts_with = "new")]
+    /// Fail if the session does not exist, instead of starting it
+    #[arg(long, conflicts_with = "new", hide_short_help = true)]
     pub existing: bool,
 
-    /// Start the session anew if it has expired or was stopped; fail if it is live
+    /// Start an expired or stopped session again; fail if it is live
     #[arg(long)]
     pub new: bool,
 
-    /// End the command when the session reaches its maximum lifetime, or only warn; else as the setting session.max-action
-    /// says
-    #[arg(long, value_name = "ACTION", value_parser = ["end", "warn"])]
+    /// End the command at the session's maximum lifetime, or only warn; default: the setting session.max-action
+    #[arg(long, value_name = "ACTION", value_parser = ["end", "warn"], hide_short_help = true)]
     pub max_action: Option<String>,
 
     /// Properties of a session that is started.
@@ -63,15 +61,15 @@ pub struct RunSessionArgs {
 /// Properties of a session that is started for a command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct NewSessionArgs {
-    /// What the agent that works in a session that is started calls itself
-    #[arg(long, value_name = "NAME")]
+    /// Name of the agent that works in the new session
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub agent: Option<String>,
 
-    /// How long a session that is started may lie idle; else as the setting session.idle says
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    /// End the new session after this idle time; default: the setting session.idle
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, hide_short_help = true)]
     pub idle: Option<Duration>,
 
-    /// How long a session that is started lives at most; else as the setting session.max says
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    /// Maximum lifetime of the new session; default: the setting session.max
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, hide_short_help = true)]
     pub max: Option<Duration>,
 }

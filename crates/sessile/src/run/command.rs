@@ -25,19 +25,25 @@ pub struct IsolatedCommand<'a> {
     command: Command,
 }
 
-/// Last check before a command starts: the guard of its context.
+/// Last check before a command starts: the guard of its context. A command that passes it is logged.
 #[derive(Clone, Copy)]
 pub struct GuardCheck<'a> {
     run: &'a RunSession<'a>,
+    words: &'a [OsString],
     has_credentials: bool,
 }
 
 impl GuardCheck<'_> {
-    /// Fails if the context must not be used any more: its approval may have lapsed while a lock or a credential was
-    /// waited for.
+    /// Fails if the context may no longer be used: its approval may have expired during the wait for a lock or a
+    /// credential.
     pub fn check(&self, has_waited: bool) -> Result<()> {
         // Reading a credential can take as long as a helper or a login takes.
-        self.run.state().contexts().recheck(has_waited || self.has_credentials)
+        self.run.state().contexts().recheck(has_waited || self.has_credentials)?;
+        // The room of a session for one command goes with the command, and its log with it.
+        if !self.run.is_ephemeral() {
+            self.run.session().room().log_command(self.run.state().world(), self.words);
+        }
+        Ok(())
     }
 }
 
@@ -45,7 +51,7 @@ impl<'a> IsolatedCommand<'a> {
     pub(super) fn new(
         run: &'a RunSession<'a>,
         presence: Presence,
-        words: &[OsString],
+        words: &'a [OsString],
         variables: BTreeMap<OsString, OsString>,
         has_credentials: bool,
     ) -> Self {
@@ -56,7 +62,7 @@ impl<'a> IsolatedCommand<'a> {
         command.args(arguments).env_clear().envs(variables);
         // If that fails the command runs all the same; this process keeps the session busy for it.
         let _ = presence.descriptor().map(|lock| fcntl_setfd(lock, FdFlags::empty()));
-        IsolatedCommand { guard: GuardCheck { run, has_credentials }, presence, command }
+        IsolatedCommand { guard: GuardCheck { run, words, has_credentials }, presence, command }
     }
 
     /// Sets one more variable.
@@ -82,6 +88,7 @@ impl<'a> IsolatedCommand<'a> {
         // `exec` waits for nothing itself; a caller that does uses `guard` and `into_parts`.
         self.guard.check(false)?;
         tracing::info!(program = %self.command.get_program().display(), "executing command");
+        self.guard.run.state().save_answers();
         let source = self.command.exec();
         Err(not_started(&self.command, source))
     }
@@ -126,7 +133,7 @@ fn close(state: &State, run: &RunSession<'_>, has_run: bool) {
 fn isolate<'a>(
     state: &State,
     run: &'a RunSession<'a>,
-    request: &RunRequest<'_>,
+    request: &'a RunRequest<'_>,
     renew: &dyn TokenRefresher,
 ) -> Result<IsolatedCommand<'a>> {
     let prepared = run.prepare(request)?;

@@ -19,7 +19,10 @@ use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::tool::{IsolationScope, Level, ORIGINALS, Originals, Plan, Withheld, is_like, own_variables};
+use crate::tool::{
+    IsolationScope, Level, ORIGINALS, Originals, Plan, Withheld, WithheldVariable, is_like, is_variable_like,
+    own_variables,
+};
 
 /// Variables of a minimal environment.
 const MINIMUM: &[&str] = &[
@@ -59,8 +62,8 @@ pub(crate) fn is_own_variable(state: &State, name: &str) -> bool {
     OWN.iter().any(|own| state.app().variable(own) == name)
 }
 
-/// The variables that stand for credentials which the context does not give out: a command of one context has no
-/// business with the secrets of another.
+/// Variables of credentials that the context does not provide. A command of one context must not get another
+/// context's secrets.
 pub fn foreign_credentials<'a>(
     state: &'a State,
     context: Option<&Context>,
@@ -153,7 +156,7 @@ impl Environment {
             changes.add_own(context, request)?;
         }
         changes.add_settings(request, context);
-        changes.remove_vault_choices(state);
+        changes.remove_users_own(state);
         // Remembered before tools and bindings are added, to warn about values that they replace.
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
@@ -186,6 +189,9 @@ impl Environment {
                 }
             }
             changes.clear(world, &originals, &prepared.clears, &request.keep, &origin);
+            if request.hook.is_none() {
+                changes.clear(world, &originals, &prepared.command_clears, &request.keep, &origin);
+            }
         }
         // After the tools: a binding is more specific than the profile that it belongs to.
         for bound in &plan.bound {
@@ -198,8 +204,10 @@ impl Environment {
             changes.clear(world, &originals, &bound.clears, &request.keep, &origin);
         }
         if let Some(withheld) = plan.withheld.as_ref().filter(|withheld| !withheld.tools.is_empty()) {
+            let inherited = own_variables(state, session);
             // After the bindings, which may set such a variable to an allowed target.
-            changes.clear_withheld(withheld, &own_variables(state, session));
+            changes.clear_withheld(withheld, &inherited);
+            withheld.check_flags(&request.flags, &changes.plain(&inherited))?;
         }
         for (name, credential) in &request.credentials {
             // A flag replaces the context's credential for the same variable.
@@ -316,7 +324,7 @@ impl Changes {
         // What another session took away would come back on the way out of it.
         let taken = originals.replaced().filter_map(|(name, before)| before.map(|_| name));
         for name in own.chain(taken) {
-            let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
+            let is_meant = patterns.iter().any(|pattern| is_variable_like(pattern, name));
             // A pattern does not remove a variable that its own profile or context sets.
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
                 let change = VariableChange {
@@ -330,23 +338,25 @@ impl Changes {
         }
     }
 
-    /// Takes away variables that name or override a protected target, whatever is to be kept.
+    /// Clears variables that name or override a protected target, even those of `--keep-env`.
     fn clear_withheld(&mut self, withheld: &Withheld, inherited: &[(String, String)]) {
-        // Variables that isolate or pin come from a profile or a binding, and bindings were checked before.
-        let set = self.all.values().filter(|change| !change.isolates);
-        let mut own: Vec<(String, String)> =
-            set.filter_map(|change| Some((change.name.clone(), change.value.clone()?))).collect();
-        let is_changed = |name: &str| self.all.contains_key(name);
-        own.extend(inherited.iter().filter(|(name, _)| !is_changed(name)).cloned());
-        for (name, target) in withheld.variables(&own) {
+        for WithheldVariable { name, target, .. } in withheld.variables(&self.plain(inherited)) {
             let origin =
-                format!("names {} {}, which context {} protects", target.key, target.name, target.context);
+                format!("reaches {} {}, which context {} protects", target.key, target.name, target.context);
             let change = VariableChange { name: name.clone(), value: None, origin, isolates: true };
             self.all.insert(name, change);
         }
     }
 
-    /// Takes away the variables that stand for credentials which are not the context's.
+    /// The variables so far that neither isolate nor pin: those come from a profile or a binding, which was checked before.
+    fn plain(&self, inherited: &[(String, String)]) -> Vec<(String, String)> {
+        let set = self.all.values().filter(|change| !change.isolates);
+        let set = set.filter_map(|change| Some((change.name.clone(), change.value.clone()?)));
+        let kept = inherited.iter().filter(|(name, _)| !self.all.contains_key(name));
+        set.chain(kept.cloned()).collect()
+    }
+
+    /// Clears the variables of credentials that the context does not provide.
     fn keep_credentials_apart(
         &mut self,
         state: &State,
@@ -358,7 +368,7 @@ impl Changes {
             let is_kept =
                 request.keep.iter().any(|kept| is_like(kept, &name)) || self.all.contains_key(&name);
             if !is_kept {
-                let origin = "stands for a credential that is not the context's".to_owned();
+                let origin = "contains a credential of another context".to_owned();
                 let change = VariableChange { name: name.clone(), value: None, origin, isolates: false };
                 self.all.insert(name, change);
             }
@@ -416,21 +426,30 @@ impl Changes {
         }
     }
 
-    /// Removes variables by which settings or a context would choose where the commands of this session keep secrets: only
-    /// the user does, by the settings of the vault.
-    fn remove_vault_choices(&mut self, state: &State) {
-        let (vault, set) = (format!("{}_VAULT_", state.app().prefix()), state.app().variable("SET"));
+    /// Removes variables by which settings or a context would set what only the user sets for the commands of this session:
+    /// where secrets are kept, and the programs that are started.
+    fn remove_users_own(&mut self, state: &State) {
+        let app = state.app();
+        // The hot path: no change has a name of Sessile's own, so the settings need not be listed.
+        let prefix = format!("{}_", app.prefix());
+        if !self.all.keys().any(|name| name.starts_with(&prefix)) {
+            return;
+        }
+        let (vault, set) = (format!("{prefix}VAULT_"), app.variable("SET"));
+        let own = app.settings().filter(|setting| setting.is_users_own);
+        let own: Vec<String> =
+            own.filter_map(|setting| setting.variable()).map(|name| app.variable(&name)).collect();
         self.all.retain(|name, change| {
-            let is_choice = name.starts_with(&vault) || *name == set;
-            if is_choice {
-                state.warn(format!("{}: ignored {name}, which chooses a vault", change.origin), None);
+            let is_own = name.starts_with(&vault) || *name == set || own.contains(name);
+            if is_own {
+                state.warn(format!("{}: ignored {name}, which only the user sets", change.origin), None);
             }
-            !is_choice
+            !is_own
         });
     }
 
-    /// What another session around this one has set leads there, or to what its context binds: then the user's own
-    /// values count again.
+    /// Restores the user's own values of variables that an outer session has set, because they lead to its room or
+    /// its context.
     fn leave_outer(
         &mut self,
         state: &State,
@@ -501,8 +520,11 @@ impl Changes {
         if request.hook.is_some() || state.enclosing_session() != Some(session.id.as_str()) {
             own.push((HOOK, request.hook.map(str::to_owned)));
         }
-        // A session has its context; a variable that names another would only be refused.
-        own.push(("CONTEXT", None));
+        // A session has its context; a variable that names another would only be refused. In a hooked shell it is the
+        // selection that the shell follows.
+        if state.entered_by().is_none() || state.enclosing_session() != Some(session.id.as_str()) {
+            own.push(("CONTEXT", None));
+        }
         for (name, value) in own {
             let name = app.variable(name);
             // Removing a variable that is not set would only lengthen `env` and `--dry-run`.

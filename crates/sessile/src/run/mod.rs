@@ -1,10 +1,10 @@
 //! Isolated commands: the session, the room and the variables of a command, up to the moment it starts.
 //!
-//! [`exec`] and [`status`] are the whole way in one call. Its steps, for a caller with work of its own in between:
-//! [`RunSession::open`] finds or starts the session, [`RunSession::prepare`] enters the room, copies and pins the state
-//! of the tools and resolves the variables, [`PreparedRun::variables`] adds the secrets, [`PreparedRun::into_command`]
-//! makes the [`IsolatedCommand`], which checks the guard last. Everything that decides what a command may reach is in
-//! these steps; nothing else starts commands in sessions.
+//! [`exec`] and [`status`] do everything in one call. A caller with work of its own in between uses the steps.
+//! [`RunSession::open`] finds or starts the session. [`RunSession::prepare`] enters the room, copies and pins the
+//! state of the tools and resolves the variables. [`PreparedRun::variables`] adds the secrets.
+//! [`PreparedRun::into_command`] makes the [`IsolatedCommand`], which checks the guard last. Only these steps start
+//! commands in sessions and decide what a command may reach.
 //!
 //! The command of a named session has no parent of Sessile's: the process becomes the command. A parent stays only for work
 //! afterwards, such as ending an ephemeral session. `shell` takes the same steps with start-up files of its own, and `env` prints
@@ -28,7 +28,7 @@
 //!         session: &RunSessionArgs::default(),
 //!         isolation: &IsolationArgs::default(),
 //!     };
-//!     // `()` renews no credential. A program that is to become the command calls `exec` instead.
+//!     // `()` renews no credential. To replace this process by the command, call `exec` instead.
 //!     let status = sessile::run::status(&state, &request, &())?;
 //!     assert!(status.success());
 //!     for warning in state.take_warnings() {

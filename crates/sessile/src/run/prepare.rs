@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use zeroize::Zeroizing;
+
 use crate::context::{Context, is_variable_name};
 use crate::error::{Error, GuardError, Result, UsageError};
 use crate::hook::EnteredBy;
@@ -20,6 +22,9 @@ use crate::state::State;
 use crate::tool::{IsolationScope, Level, Plan, prepare};
 use crate::vault::TokenRefresher;
 
+/// Variable in which shells count how many of them are above.
+const SHELL_LEVEL: &str = "SHLVL";
+
 /// Replacement for a secret as an argument, which every user of the machine can see.
 const SECRET_ARGUMENT: &str = "pass a credential of the vault: --env-credential VARIABLE=NAME; or export the variable before \
                                the call: commands inherit it";
@@ -27,7 +32,7 @@ const SECRET_ARGUMENT: &str = "pass a credential of the vault: --env-credential 
 /// Variables by which clients of agents that keep no state continue a conversation.
 const CONVERSATION_VARIABLES: [&str; 3] = ["A2ACLI_AGENT_URL", "A2ACLI_CONTEXT_ID", "A2ACLI_TASK_ID"];
 
-/// Command whose room is entered and prepared. As long as it lives, nobody removes the room.
+/// Command whose room is entered and prepared. While this value lives, no process removes the room.
 pub struct PreparedRun<'a> {
     run: &'a RunSession<'a>,
     pub(super) presence: Presence,
@@ -89,7 +94,8 @@ impl RunSession<'_> {
         let plan = prepare(state, session, &scope, context)?;
         if let Some(withheld) = &plan.withheld {
             // After the preparation: only then is it known what the copies lack.
-            withheld.check_command(state, session, request.words, plan.is_new())?;
+            let level = (plan.is_new(), plan.home.is_some());
+            withheld.check_command(state, session, request.words, level)?;
         }
         scope.check_command(state, &plan, context, request.words)?;
         let mut variables = self.variable_request(request.isolation)?;
@@ -230,13 +236,24 @@ impl<'a> PreparedRun<'a> {
                 variables.insert(OsString::from(name), file.into());
             }
         }
+        // A bash below no other shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc in
+        // spite of `-c`. Agents connect their commands by sockets.
+        let level =
+            variables.get(OsStr::new(SHELL_LEVEL)).and_then(|level| level.to_str()?.parse::<i64>().ok());
+        if level.is_none_or(|level| level < 1) && !changes.iter().any(|change| change.name == SHELL_LEVEL) {
+            variables.insert(OsString::from(SHELL_LEVEL), OsString::from("1"));
+        }
         // They belong together: those of an enclosing session are replaced, and the caller's own stay.
         let is_set = |name: &&str| variables.contains_key(OsStr::new(name));
         if state.enclosing_session().is_some() || !CONVERSATION_VARIABLES.iter().any(is_set) {
             for name in CONVERSATION_VARIABLES {
                 variables.remove(OsStr::new(name));
             }
-            let values = conversation_values(state, self.run.session())?;
+            // A session that was started for this command has none, and the store need not be asked.
+            let values = match self.run.is_started() {
+                true => [None, None, None],
+                false => conversation_values(state, self.run.session())?,
+            };
             for (name, value) in CONVERSATION_VARIABLES.iter().zip(values) {
                 if let Some(value) = value {
                     variables.insert(OsString::from(name), OsString::from(value));
@@ -244,6 +261,16 @@ impl<'a> PreparedRun<'a> {
             }
         }
         Ok(variables)
+    }
+
+    /// Secrets among the variables of [`PreparedRun::variables`]: those of credentials, and those that have the name of a secret.
+    pub fn secrets(&self, variables: &BTreeMap<OsString, OsString>) -> Vec<Zeroizing<Vec<u8>>> {
+        let is_bound = |name: &str| self.environment.credentials.iter().any(|bound| bound.name == name);
+        let secret = variables.iter().filter(|(name, value)| {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            is_bound(&name) || is_secret(&name, &value)
+        });
+        secret.map(|(_, value)| Zeroizing::new(value.as_encoded_bytes().to_vec())).collect()
     }
 
     /// Variables that differ from the caller's, for a shell that sets them itself. Leaves the room.
@@ -254,7 +281,7 @@ impl<'a> PreparedRun<'a> {
     /// The command with its variables and no others.
     pub fn into_command(
         self,
-        words: &[OsString],
+        words: &'a [OsString],
         variables: BTreeMap<OsString, OsString>,
     ) -> IsolatedCommand<'a> {
         let has_credentials =

@@ -1,21 +1,25 @@
 //! Sessions of commands: found, or started and ended with the command.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::context::request as context_request;
 use crate::error::{Error, GuardError, Result, RunError, SessionError, UsageError};
 use crate::hook::{EnteredBy, outside};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 use crate::session::lifecycle::Lifecycle;
-use crate::session::{MaxAction, Session, SessionName};
+use crate::session::{MaxAction, Session, SessionName, Sessions};
 use crate::settings::Layer;
 use crate::state::State;
 
-/// Idle limit of a session for one command alone: what the command leaves running keeps the session, and nobody comes
-/// back to it afterwards.
+/// Idle limit of an ephemeral session. A background process of the command keeps the session, and no later command
+/// joins it.
 const EPHEMERAL_IDLE: Duration = Duration::from_secs(60);
+
+/// Time for which the store of a start is used for the end too.
+const REUSE: Duration = Duration::from_secs(2);
 
 /// Request to run a command in a session.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,8 @@ pub struct RunSession<'a> {
     session: Rc<Session>,
     is_ephemeral: bool,
     is_started: bool,
+    /// Store in which it was started, and when.
+    started: RefCell<Option<(Sessions, Instant)>>,
 }
 
 /// State resolved in the session.
@@ -65,7 +71,8 @@ impl<'a> RunSession<'a> {
                 return Err(SessionError::Exists(session.label().to_owned()).into());
             }
             let state = SessionState::Call(state);
-            return Ok(RunSession { state, session, is_ephemeral: false, is_started: false });
+            let started = RefCell::default();
+            return Ok(RunSession { state, session, is_ephemeral: false, is_started: false, started });
         }
         let name = state.pending_session()?.map(|pending| &pending.name);
         if args.existing {
@@ -93,26 +100,35 @@ impl<'a> RunSession<'a> {
     ) -> Result<Self> {
         let usual = name.is_none().then_some(EPHEMERAL_IDLE);
         let (idle, max) = state.session_lifetime(args.idle.or(usual), args.max)?;
-        let mut is_started = true;
-        let session =
-            match state.start_session_to_run(operation, name.cloned(), args.agent.clone(), idle, max) {
-                // Another call was quicker: its session is as good, unless a new one was asked for.
-                Err(Error::Session(SessionError::Exists(_))) if !must_be_new => {
-                    is_started = false;
-                    let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
-                    match session.life(state.world()) {
-                        Lifecycle::Live => session,
-                        _ => return Err(SessionError::Exists(session.label().to_owned()).into()),
-                    }
+        let (mut started, mut is_started) = (None, false);
+        let session = match state.start_session_in(operation, name.cloned(), args.agent.clone(), idle, max) {
+            // Another call was quicker: its session is as good, unless a new one was asked for.
+            Err(Error::Session(SessionError::Exists(_))) if !must_be_new => {
+                let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
+                match session.life(state.world()) {
+                    Lifecycle::Live => session,
+                    _ => return Err(SessionError::Exists(session.label().to_owned()).into()),
                 }
-                started => started?,
-            };
+            }
+            Err(error) => return Err(error),
+            Ok((session, sessions)) => {
+                started = name.is_none().then(|| (sessions, Instant::now()));
+                is_started = true;
+                session
+            }
+        };
+        let session = Rc::new(session);
+        // The context is pinned by the session now, so everything is resolved again in it.
+        let own = match is_started {
+            true => state.in_started_session(Rc::clone(&session)),
+            false => state.in_session(&session.id),
+        };
         Ok(RunSession {
-            // The context is pinned by the session now, so everything is resolved again in it.
-            state: SessionState::Own(Box::new(state.in_session(&session.id))),
-            session: Rc::new(session),
+            state: SessionState::Own(Box::new(own)),
+            session,
             is_ephemeral: name.is_none(),
             is_started,
+            started: RefCell::new(started),
         })
     }
 
@@ -146,9 +162,20 @@ impl<'a> RunSession<'a> {
     /// Returns `false` if something that the command left still runs in it.
     pub fn close(&self, has_run: bool) -> Result<bool> {
         if self.is_ephemeral || (self.is_started && !has_run) {
-            return self.state().end_run(&self.session);
+            return match self.started.take() {
+                // After a longer time the database may be another one, recovered or restored.
+                Some((sessions, since)) if since.elapsed() < REUSE => {
+                    self.state().end_run_in(&self.session, sessions)
+                }
+                _ => self.state().end_run(&self.session),
+            };
         }
         Ok(true)
+    }
+
+    /// Whether the session was started for this command.
+    pub(super) fn is_started(&self) -> bool {
+        self.is_started
     }
 }
 
@@ -173,8 +200,8 @@ fn refuse_other_directory(state: &State, session: &Session) -> Result<()> {
     }
 }
 
-/// Leaves an approval request for a command that was refused for want of an approval. Printing variables asks for nothing:
-/// the shell hook does that at every prompt.
+/// Records an approval request for a command that was refused because it lacks an approval. `env` records none,
+/// because the shell hook calls it at every prompt.
 pub(super) fn leave_request(
     state: &State,
     request: &RunRequest<'_>,

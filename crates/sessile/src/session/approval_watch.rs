@@ -1,14 +1,16 @@
-//! Watching the approval of a guarded context while commands run in a session that it opened.
+//! Watching the approval of a guarded context while commands or hooked shells are in a session that it opened.
 //!
-//! An approval that is revoked withdraws its targets at once: the call that revokes does it. One that lapses does so while nobody calls. A
-//! process beside the command (`watcher.rs` of the program) waits for that moment, removes the targets from the room's copies and says so on
-//! the standard error of what runs there. It looks at the store only then: a longer approval that was given meanwhile is found there.
+//! Revoking an approval withdraws its targets at once, in the revoking call. An approval expires without a call. So a
+//! process beside the command or the shell (`watcher.rs` of the program) waits for the expiry, removes the targets from the room's
+//! copies, and reports it on standard error. It reads the store only at the expiry, and then finds an approval that
+//! was extended.
 //!
-//! It never takes the room's lock, so that the end of a session for one command alone finds the room free.
+//! The watcher never takes the room's lock, so that an ephemeral session can end at once.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::app::App;
 use crate::context::approval;
 use crate::error::Result;
 use crate::names::ContextName;
@@ -58,8 +60,8 @@ impl ApprovalWatch {
         matches!(self.room.try_watch(LOCK, false), Ok(None))
     }
 
-    /// Watches until nothing runs in the room, or the approval has lapsed and its targets are withdrawn. Returns at once if
-    /// another process watches. `open` opens the state anew: another process may have changed it.
+    /// Watches until nothing runs in the room, or the approval has expired and its targets are withdrawn. Returns at
+    /// once if another process watches. `open` opens the state again, because another process may have changed it.
     pub fn run(&self, open: impl Fn() -> Result<State>) -> Result<()> {
         loop {
             let Some(watch) = self.room.try_watch(LOCK, true)? else { return Ok(()) };
@@ -70,7 +72,7 @@ impl ApprovalWatch {
             }
             let state = open()?;
             if state.withdraw_unapproved(Some(&self.context))? > 0 {
-                self.announce();
+                self.announce(state.app());
             }
             drop(watch);
             // A command with a new approval may have found this watcher in its last moment.
@@ -80,13 +82,13 @@ impl ApprovalWatch {
         }
     }
 
-    /// Time until the last approval in force ends; `None` if none is.
+    /// Time until the last valid approval expires; `None` without one.
     fn time_left(&self, state: &State) -> Result<Option<Duration>> {
         let Some(context) = state.contexts().find(&self.context)? else { return Ok(None) };
         Ok(approval::in_force_of(state, &context)?.iter().map(|approval| approval.time_left).max())
     }
 
-    /// Waits for a time. Returns `false` as soon as nothing runs in the room.
+    /// Waits for a time. Returns `false` as soon as nothing runs in the room, and no hooked shell is in it.
     fn is_busy_for(&self, time: Duration) -> bool {
         let begun = Instant::now();
         let mut unrecorded = 0;
@@ -96,7 +98,7 @@ impl ApprovalWatch {
                 return true;
             }
             std::thread::sleep(left.min(POLL));
-            if self.room.has_running_record() {
+            if self.room.has_running_record() || !self.room.hooked_shells().is_empty() {
                 unrecorded = 0;
                 continue;
             }
@@ -108,13 +110,19 @@ impl ApprovalWatch {
         }
     }
 
-    fn announce(&self) {
+    fn announce(&self, app: &App) {
         let (context, session) = (quoted(self.context.as_str()), quoted(&self.label));
         let message = format!(
-            "sessile: the approval of context {context} ended; its targets were removed from session {session}\n"
+            "{}: the approval of context {context} ended; its targets were removed from session {session}\n",
+            app.name()
         );
-        for running in self.room.running() {
-            write_to_stderr_of(running.process.pid, &message);
+        let running: Vec<i32> = self.room.running().iter().map(|running| running.process.pid).collect();
+        for pid in &running {
+            write_to_stderr_of(*pid, &message);
+        }
+        for pid in self.room.hooked_shells().into_iter().filter(|_| running.is_empty()) {
+            // Below the prompt that waits for input.
+            write_to_stderr_of(pid, &format!("\n{message}"));
         }
     }
 }

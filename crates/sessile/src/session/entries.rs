@@ -85,8 +85,8 @@ impl Sessions {
         rows.map(|row| SessionEntry::of_row(&self.store, row)).collect()
     }
 
-    /// Sets an entry, or removes it with `None`. With `expected` only if its revision is that one; 0 stands for an
-    /// entry that is not there.
+    /// Sets an entry, or removes it with `None`. If `expected` is set, the current revision must be equal; 0 means
+    /// that the entry must not exist.
     pub fn change_entry(
         &mut self,
         session: &Session,

@@ -44,8 +44,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Lifecycle state; with `busy` a process runs in the session, which then is not idle, and is not aged by the
-    /// machine's sleep. Past its longest life it takes no new work; what runs in it is not cut off.
+    /// Lifecycle state. With `busy` a process runs in the session: the session is not idle, and the machine's sleep
+    /// does not age it. After its maximum lifetime it accepts no new commands, but running ones continue.
     pub fn life(&self, now: &Moment, busy: bool) -> Lifecycle {
         // A command that runs does not lose its session to a night's suspension.
         let age = if busy { now.awake_since(&self.started) } else { now.since(&self.started) };
@@ -53,7 +53,7 @@ impl Times {
         if age >= self.max_ms || too_idle { Lifecycle::Expired } else { Lifecycle::Live }
     }
 
-    /// The wall clock's time at which it expires if nobody uses it again.
+    /// Wall-clock time at which the session expires if it is not used again.
     pub fn expires_ms(&self, now: &Moment) -> i64 {
         let by_age = self.max_ms.saturating_sub(now.since(&self.started));
         let by_idleness = self.idle_ms.saturating_sub(now.since(&self.used));

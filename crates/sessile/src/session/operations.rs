@@ -10,7 +10,9 @@ use crate::history::{Effect, perform, record, settle};
 use crate::hook::{EnteredBy, EnteredSession};
 use crate::names::ContextName;
 use crate::session::entries::EntryUpdate;
-use crate::session::resolve::{TerminalSelection, deselect_for_terminal, select_for_terminal};
+use crate::session::resolve::{
+    TerminalSelection, deselect_for_terminal, deselect_stopped, select_for_terminal,
+};
 use crate::session::transfer::SessionExport;
 use crate::session::{EntryKind, Lifecycle, MaxAction, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
@@ -32,12 +34,12 @@ pub const SETTINGS: &[Definition] = &[
     Definition::new(
         "session.max-action",
         SettingKind::Choice(MaxAction::WORDS),
-        "What happens to running commands when their session reaches its maximum lifetime.",
+        "Action on running commands at the maximum lifetime of their session.",
     )
     .with_default("end"),
 ];
 
-/// What was ended with a session that was stopped.
+/// Processes and locks that ended with a stopped session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoppedSession {
     /// Pids of the processes that were ended.
@@ -46,9 +48,9 @@ pub struct StoppedSession {
     pub locks: Vec<String>,
 }
 
-/// What the history says about a session that begins; it is written with the session itself.
+/// History entry of a new session; it is written in the session's transaction.
 fn started(state: &State, command: &str) -> OperationRow {
-    let reason = "a session that was started is stopped by its id".to_owned();
+    let reason = "stop the started session by its id".to_owned();
     crate::history::row(state, command, "", &[Effect::Event { reason }], "done", None)
 }
 
@@ -56,10 +58,7 @@ impl State {
     /// The user's sessions.
     pub fn sessions(&self) -> Result<Sessions> {
         if *self.source() == ConfigSource::Nothing {
-            return Err(UsageError::Arguments(
-                "with --no-config nothing is kept, so there are no sessions".into(),
-            )
-            .into());
+            return Err(UsageError::Arguments("sessions cannot be used with --no-config".into()).into());
         }
         let store = self.store_for_writing()?;
         Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
@@ -85,7 +84,7 @@ impl State {
         Ok((sessions, session))
     }
 
-    /// Session of this call. The error names the flag if none is selected; an unusable session is an error too.
+    /// Session of this call. Without one, or if it is unusable, the error names the flag.
     pub fn require_session(&self, what: &str) -> Result<Rc<Session>> {
         let current = self.session()?.ok_or_else(|| SessionError::Required(what.to_owned()))?;
         (*current.session).clone().require_live(self.world())?;
@@ -131,7 +130,7 @@ impl State {
     /// Makes a live session this terminal's.
     pub fn attach_session(&self, text: &str) -> Result<(Session, TerminalSelection)> {
         let what = "attaching to a session";
-        if self.inside_session().is_some() {
+        if self.pinned_session().is_some() {
             let instead = "pass --session NAME to each command instead";
             return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
         }
@@ -145,8 +144,8 @@ impl State {
     /// which the hook started the session, is deselected. Returns the label of what was left.
     pub fn detach_session(&self) -> Result<String> {
         let what = "detaching from a session";
-        if self.inside_session().is_some() {
-            let instead = "only the person at the terminal detaches it";
+        if self.pinned_session().is_some() {
+            let instead = "detach it at the terminal";
             return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
         }
         self.require_selectable_terminal(what)?;
@@ -158,11 +157,17 @@ impl State {
                 let switched = switch(self, &SwitchTarget::Nothing, Some(SwitchScope::Terminal))?;
                 switched.left_session.or(switched.old)
             }
-            _ => deselect_for_terminal(self)?,
+            // The refused selection is the terminal's session, or else its context.
+            Some(EnteredBy::Blocked) => match deselect_for_terminal(self)? {
+                Some(left) => Some(left.label),
+                None => switch(self, &SwitchTarget::Nothing, Some(SwitchScope::Terminal))?.old,
+            },
+            _ => deselect_for_terminal(self)?.map(|left| left.label),
         };
         // The session of a shell on another terminal has no selection here.
         let label = |entered: EnteredSession| entered.context.unwrap_or(entered.session);
-        let left = left.or_else(|| entered.filter(|_| by != Some(EnteredBy::Directory)).map(label));
+        let is_of_place = matches!(by, Some(EnteredBy::Directory | EnteredBy::Blocked));
+        let left = left.or_else(|| entered.filter(|_| !is_of_place).map(label));
         if let Some(shell) = self.hooked_prompt() {
             shell.request_change(self)?;
         }
@@ -177,8 +182,8 @@ impl State {
         Err(UsageError::TerminalRequired { what, instead }.into())
     }
 
-    /// Starts a session for a command that is to run in it, without selecting it for the terminal. One without a name
-    /// is for that command alone; it leaves nothing in the history.
+    /// Starts a session for a command, without selecting it for the terminal. A session without a name is ephemeral
+    /// and leaves nothing in the history.
     pub fn start_session_to_run(
         &self,
         command: &str,
@@ -187,15 +192,41 @@ impl State {
         idle: Duration,
         max: Duration,
     ) -> Result<Session> {
+        self.start_session_in(command, name, agent, idle, max).map(|(session, _)| session)
+    }
+
+    /// The same. Returns the open store too.
+    pub(crate) fn start_session_in(
+        &self,
+        command: &str,
+        name: Option<SessionName>,
+        agent: Option<String>,
+        idle: Duration,
+        max: Duration,
+    ) -> Result<(Session, Sessions)> {
         // An ephemeral session is removed with its command; an operation would outlive what it is about.
         let operation = name.as_ref().map(|_| started(self, command));
+        let is_ephemeral = name.is_none();
         let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
-        self.sessions()?.start_with(new, &InitialContent { operation, ..InitialContent::default() })
+        if is_ephemeral {
+            // What was read so far is still true after its start.
+            self.save_answers();
+        }
+        let sessions = self.sessions()?;
+        let mut sessions = if is_ephemeral { sessions.without_sync()? } else { sessions };
+        let content = InitialContent { operation, ..InitialContent::default() };
+        let session = sessions.start_with(new, &content)?;
+        Ok((session, sessions))
     }
 
     /// Ends and forgets a session that was for one command alone, unless something still runs in it.
     pub fn end_run(&self, session: &Session) -> Result<bool> {
-        let mut sessions = self.sessions()?;
+        let sessions = self.sessions()?;
+        self.end_run_in(session, if session.name.is_none() { sessions.without_sync()? } else { sessions })
+    }
+
+    /// The same in an open store.
+    pub(crate) fn end_run_in(&self, session: &Session, mut sessions: Sessions) -> Result<bool> {
         let user = self.account();
         // `end` returns false while something still runs, and the row must then stay.
         Ok(sessions.end(&user, session, "done")? && sessions.forget(session)?)
@@ -212,7 +243,7 @@ impl State {
         };
         let (idle, max) = (time(idle, "session.idle", 7200)?, time(max, "session.max", 28800)?);
         if idle.is_zero() || max.is_zero() {
-            let what = "a session that may live for no time cannot be started";
+            let what = "--idle and --max must be greater than 0";
             return Err(UsageError::Arguments(what.into()).into());
         }
         Ok((idle, max))
@@ -245,18 +276,19 @@ impl State {
         let processes = self.sessions()?.stop(session, "stopped")?;
         for path in displaced {
             self.warn(
-                format!("{} was not removed: its working directory was replaced", shown(path.display())),
-                Some("remove it yourself if it is the session's".to_owned()),
+                format!("did not remove {}: its working directory was replaced", shown(path.display())),
+                Some("remove the directory yourself if it belongs to the session".to_owned()),
             );
         }
-        // A person who stops the session of the own shell leaves it.
+        // A person who stops the session of the own terminal or shell leaves it.
+        deselect_stopped(self, session)?;
         let shell = self.hooked_prompt().filter(|shell| {
             shell.entered.as_ref().is_some_and(|entered| entered.session == session.id.as_str())
         });
         if let Some(shell) = shell {
             shell.request_change(self)?;
         }
-        record(self, command, session.label(), "what was stopped does not run on; start a new session")?;
+        record(self, command, session.label(), "stopped commands cannot continue; start a new session")?;
         Ok(StoppedSession { processes, locks })
     }
 
@@ -264,7 +296,7 @@ impl State {
     pub fn forget_session(&self, session: &Session) -> Result<bool> {
         let forgotten = self.sessions()?.forget(session)?;
         if forgotten {
-            record(self, "session clear", session.label(), "what was forgotten is gone")?;
+            record(self, "session clear", session.label(), "deleted sessions cannot be restored")?;
         }
         Ok(forgotten)
     }
@@ -322,6 +354,10 @@ impl State {
         settle(self)?;
         // Apart, so that no reader keeps the write-ahead log alive when the writer closes the store.
         State::from(self.call().clone()).withdraw_unapproved(None)?;
-        self.sessions()?.gc(A_FEW).map(drop)
+        // Looking at every conversation is not free, so only the end of a session is an occasion for it.
+        if !self.sessions()?.gc(A_FEW)?.is_empty() {
+            self.expire_conversations()?;
+        }
+        Ok(())
     }
 }

@@ -14,9 +14,9 @@ pub struct Owner {
     pub host: String,
     /// The terminal it was started on, if on one.
     pub terminal: Option<String>,
-    /// The process that asked for it, if not on a terminal.
+    /// Process that started the session, if not on a terminal.
     pub process: Option<ProcessId>,
-    /// Name that the agent gives itself.
+    /// Name of the agent that works in the session.
     pub agent: Option<String>,
 }
 

@@ -1,10 +1,10 @@
 //! The session of a call: named by a flag, named by the variable, or selected for the terminal.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::call::{SessionMode, WithheldSelection};
-use crate::error::{Diagnostic, Result, SessionError, StoreError, UsageError};
+use crate::error::{Error, Result, SessionEnd, SessionError, StoreError, UsageError};
 use crate::interactive::TerminalAccess;
 use crate::session::{EntryKind, Lifecycle, Session, SessionId, SessionName};
 use crate::settings::rules::is_session_setting;
@@ -39,8 +39,17 @@ pub struct PendingSession {
 pub(crate) struct ResolvedSession {
     pub(crate) current: Option<CurrentSession>,
     pub(crate) pending: Option<PendingSession>,
-    /// The terminal's selection, if it names a session that is gone.
-    pub(crate) stale_selection: Option<PointerKey>,
+    /// The session that the terminal has selected, if it is over.
+    pub(crate) over: Option<EndedSelection>,
+}
+
+/// Session that a terminal has selected and that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedSelection {
+    /// Name or id.
+    pub session: String,
+    /// Reason.
+    pub end: SessionEnd,
 }
 
 impl ResolvedSession {
@@ -48,25 +57,43 @@ impl ResolvedSession {
         ResolvedSession { pending: Some(PendingSession { name, context }), ..Self::default() }
     }
 
-    fn stale(state: &State, key: PointerKey, session: &str, reason: &str) -> Self {
-        let session = quoted(session);
-        state.warn(format!("session {session} of this terminal {reason}; this terminal has none now"), None);
-        ResolvedSession { stale_selection: Some(key), ..Self::default() }
+    /// Fails because the terminal's session is over: the call would otherwise act on the user's own target. A call that
+    /// only reads reports it. The selection stays until a person leaves it, or a loop would go on with its next command.
+    fn over(state: &State, device: &Path, selection: EndedSelection, row: Option<&Session>) -> Result<Self> {
+        let error = SessionError::SelectionOver {
+            session: selection.session.clone(),
+            device: device.to_owned(),
+            end: selection.end,
+            name: row.and_then(|session| session.name.clone()),
+            context: row.and_then(|session| session.context.clone()),
+        };
+        // A call that names its context needs no session of the terminal.
+        if state.call().override_of("context").is_none() {
+            withhold(state, error)?;
+        }
+        Ok(ResolvedSession { over: Some(selection), ..Self::default() })
+    }
+
+    /// The same for a session that was found.
+    fn over_found(state: &State, device: &Path, session: &Session) -> Result<Self> {
+        let end = if session.ended.is_some() { SessionEnd::Stopped } else { SessionEnd::Expired };
+        let selection = EndedSelection { session: session.label().to_owned(), end };
+        Self::over(state, device, selection, Some(session))
     }
 }
 
-/// Looks up the session that a call works in. A named session that cannot be used is an error; a terminal's selection
-/// of one is ignored, with a warning.
+/// Looks up the session that a call works in. One that cannot be used is an error. A call that only reads goes on without
+/// the one that its terminal has selected, with a warning.
 pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
     let mode = state.call().mode();
     let (text, origin, selection) = match &state.args().session {
         Some(text) if !state.leaves_hook_session() => (text.clone(), state.session_origin(), None),
         _ => match terminal_session(state)? {
-            Some((text, key)) => {
-                let device = Terminal::key_device(&key.place).to_owned();
-                (text, Origin::named(Layer::Terminal, device), Some(key))
+            TerminalSession::None => return Ok(ResolvedSession::default()),
+            TerminalSession::Withheld(resolved) => return Ok(resolved),
+            TerminalSession::Selected(text, device) => {
+                (text, Origin::named(Layer::Terminal, device.clone()), Some(PathBuf::from(device)))
             }
-            None => return Ok(ResolvedSession::default()),
         },
     };
     let mut rows = sessions_named(state, &text)?;
@@ -81,13 +108,13 @@ pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
             Err(error) => return Err(error),
         }
     }
-    // A terminal's selection may outlive its session, and must not make every command in it fail.
-    if let (Some(key), true) = (&selection, rows.is_empty()) {
-        return Ok(ResolvedSession::stale(state, key.clone(), &text, "was forgotten"));
+    if let (Some(device), true) = (&selection, rows.is_empty()) {
+        let selection = EndedSelection { session: text, end: SessionEnd::Deleted };
+        return ResolvedSession::over(state, device, selection, None);
     }
     let row = match rows.len() {
         0 if mode.tolerates_stale_session && origin.layer == Layer::Environment => {
-            state.warn(format!("{origin} names session {}, which is gone", quoted(&text)), None);
+            state.warn(format!("{origin}: session {} not found", quoted(&text)), None);
             return Ok(ResolvedSession::default());
         }
         0 => return Err(SessionError::NotFound(crate::text::shortened(&text, 80)).into()),
@@ -102,14 +129,13 @@ pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
     {
         return Ok(ResolvedSession::pending(name, session.context));
     }
-    if let Some(key) = selection
+    if let Some(device) = selection
         && session.life(state.world()) != Lifecycle::Live
     {
-        let reason = if session.ended.is_some() { "was ended" } else { "has expired" };
-        return Ok(ResolvedSession::stale(state, key, session.label(), reason));
+        return ResolvedSession::over_found(state, &device, &session);
     }
     let settings = session_settings(state, &session)?;
-    tracing::info!(session = session.label(), id = %session.id, %origin, "resolved session");
+    tracing::debug!(session = session.label(), id = %session.id, %origin, "resolved session");
     let current = CurrentSession { session: Rc::new(session), origin, settings };
     Ok(ResolvedSession { current: Some(current), ..ResolvedSession::default() })
 }
@@ -127,7 +153,7 @@ fn session_settings(state: &State, session: &Session) -> Result<Vec<(SettingKey,
     for entry in state.store()?.map(|store| store.entries(place)).transpose()?.unwrap_or_default() {
         let Ok(key) = entry.key.parse::<SettingKey>() else { continue };
         // A restored database can have rows that no command writes.
-        if !is_session_setting(&key) {
+        if !is_session_setting(state.app(), &key) {
             continue;
         }
         let Some(definition) = state.app().setting(key.segments()) else { continue };
@@ -141,31 +167,41 @@ fn session_settings(state: &State, session: &Session) -> Result<Vec<(SettingKey,
     Ok(settings)
 }
 
-fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
+/// The session of a call's terminal.
+enum TerminalSession {
+    /// No selection.
+    None,
+    /// Id and device.
+    Selected(String, String),
+    /// A selection that this call may not use, and that does not count.
+    Withheld(ResolvedSession),
+}
+
+fn terminal_session(state: &State) -> Result<TerminalSession> {
     if state.call().mode().session == SessionMode::New {
-        return Ok(None);
+        return Ok(TerminalSession::None);
     }
-    let Some(access) = state.call().terminal_access() else { return Ok(None) };
-    let Some(store) = state.store()? else { return Ok(None) };
-    let selected = |terminal: &Terminal| -> Result<Option<(String, PointerKey)>> {
-        let key = terminal_key(state, terminal);
-        Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
+    let Some(access) = state.call().terminal_access() else { return Ok(TerminalSession::None) };
+    let Some(store) = state.store()? else { return Ok(TerminalSession::None) };
+    let selected = |terminal: &Terminal| -> Result<Option<String>> {
+        Ok(store.pointer(&terminal_key(state, terminal))?.and_then(|pointer| pointer.value))
     };
-    match access {
-        TerminalAccess::Read(terminal) => selected(terminal),
-        // A call that names its context needs no session of the terminal.
-        TerminalAccess::Withheld(..) if state.call().override_of("context").is_some() => Ok(None),
-        TerminalAccess::Withheld(terminal, reason) => match selected(terminal)? {
-            Some((text, _)) => withhold_session(state, &terminal.device, &text, reason).map(|()| None),
-            None => Ok(None),
-        },
-        TerminalAccess::Foreign(_) if state.call().override_of("context").is_some() => Ok(None),
-        TerminalAccess::Foreign(device) => {
-            match foreign_selection(state, store, PointerKind::Session, &device)? {
-                Some(text) => withhold_session(state, &device, &text, FOREIGN).map(|()| None),
-                None => Ok(None),
-            }
+    let (text, device, reason) = match access {
+        TerminalAccess::Read(terminal) => {
+            let device = Terminal::key_device(&terminal.key()).to_owned();
+            return Ok(selected(terminal)?
+                .map_or(TerminalSession::None, |text| TerminalSession::Selected(text, device)));
         }
+        // A call that names its context needs no session of the terminal.
+        _ if state.call().override_of("context").is_some() => return Ok(TerminalSession::None),
+        TerminalAccess::Withheld(terminal, reason) => (selected(terminal)?, terminal.device.clone(), reason),
+        TerminalAccess::Foreign(device) => {
+            (foreign_selection(state, store, PointerKind::Session, &device)?, device, FOREIGN)
+        }
+    };
+    match text {
+        Some(text) => withhold_session(state, &device, &text, reason).map(TerminalSession::Withheld),
+        None => Ok(TerminalSession::None),
     }
 }
 
@@ -190,30 +226,32 @@ pub(crate) fn foreign_selection(
     Ok(store.pointers(kind)?.into_iter().find(|row| is_here(&row.key)).and_then(|row| row.value))
 }
 
-/// Fails because the terminal has selected a live session that this call may not use; only warns if the call reads.
-fn withhold_session(state: &State, device: &Path, text: &str, reason: &'static str) -> Result<()> {
-    let rows = sessions_named(state, text)?;
-    // Nothing to withhold: the session was forgotten.
-    let Some(row) = rows.into_iter().next() else { return Ok(()) };
+/// Fails because the terminal has selected a session that this call may not use; only warns if the call reads.
+fn withhold_session(
+    state: &State,
+    device: &Path,
+    text: &str,
+    reason: &'static str,
+) -> Result<ResolvedSession> {
+    let Some(row) = sessions_named(state, text)?.into_iter().next() else {
+        let selection = EndedSelection { session: text.to_owned(), end: SessionEnd::Deleted };
+        return ResolvedSession::over(state, device, selection, None);
+    };
     let session = Session::of_row(row, state.dirs().state()?)?;
     if session.life(state.world()) != Lifecycle::Live {
-        return Ok(());
+        return ResolvedSession::over_found(state, device, &session);
     }
     let selection = format!("session {}", quoted(session.label()));
-    withhold(state, device, selection, format!("--session {}", shell_quoted(session.label())), reason)
+    let flag = format!("--session {}", shell_quoted(session.label()));
+    withhold(state, UsageError::SelectionWithheld { selection, flag, device: device.to_owned(), reason })?;
+    Ok(ResolvedSession::default())
 }
 
 /// Fails because a terminal has a selection that this call may not use; only warns if the call reads.
-pub(crate) fn withhold(
-    state: &State,
-    device: &Path,
-    selection: String,
-    flag: String,
-    reason: &'static str,
-) -> Result<()> {
-    let error = UsageError::SelectionWithheld { selection, flag, device: device.to_owned(), reason };
+pub(crate) fn withhold(state: &State, error: impl Into<Error>) -> Result<()> {
+    let error = error.into();
     match state.call().mode().withheld_selection {
-        WithheldSelection::Fail => return Err(error.into()),
+        WithheldSelection::Fail => return Err(error),
         WithheldSelection::Report => state.warn(error.to_string(), error.hint(state.app())),
         WithheldSelection::Ignore => {}
     }
@@ -243,7 +281,7 @@ pub struct TerminalSelection {
 /// Selects a session for this terminal. It is not selected for a call that may not select anything for its terminal, nor
 /// inside a session, whose variable is stronger anyway.
 pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<TerminalSelection> {
-    if state.inside_session().is_some() {
+    if state.pinned_session().is_some() {
         return Ok(TerminalSelection::default());
     }
     let Some(terminal) = state.call().selectable_terminal() else { return Ok(TerminalSelection::default()) };
@@ -262,16 +300,37 @@ pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<Te
     Ok(TerminalSelection { is_selected: true, left, is_hooked: shell.is_some() })
 }
 
-/// Deselects the session of this terminal, which goes on. Returns the label of a live one.
-pub(crate) fn deselect_for_terminal(state: &State) -> Result<Option<String>> {
+/// Session that a terminal has left.
+pub(crate) struct LeftSession {
+    pub(crate) label: String,
+    pub(crate) is_live: bool,
+}
+
+/// Deselects the session of this terminal. A live one goes on.
+pub(crate) fn deselect_for_terminal(state: &State) -> Result<Option<LeftSession>> {
     let Some(terminal) = state.call().selectable_terminal() else { return Ok(None) };
     let key = terminal_key(state, terminal);
-    let left = selected_session(state, &key)?;
-    if left.is_some() {
-        state.store_for_writing()?.remove_pointers(std::slice::from_ref(&key))?;
+    let pointer = state.fresh_store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
+    let Some(id) = pointer.and_then(|pointer| pointer.value) else { return Ok(None) };
+    state.store_for_writing()?.remove_pointers(std::slice::from_ref(&key))?;
+    Ok(Some(match state.look_up_session(&id) {
+        Ok((_, session)) => LeftSession {
+            label: session.label().to_owned(),
+            is_live: session.life(state.world()) == Lifecycle::Live,
+        },
+        // It was deleted altogether.
+        Err(_) => LeftSession { label: id, is_live: false },
+    }))
+}
+
+/// Deselects a session for this terminal if it has selected that one.
+pub(crate) fn deselect_stopped(state: &State, session: &Session) -> Result<()> {
+    let Some(terminal) = state.call().selectable_terminal() else { return Ok(()) };
+    let selected = selected_session(state, &terminal_key(state, terminal))?;
+    if selected.is_some_and(|selected| selected.id == session.id) {
+        deselect_for_terminal(state)?;
     }
-    let left = left.filter(|session| session.life(state.world()) == Lifecycle::Live);
-    Ok(left.map(|session| session.label().to_owned()))
+    Ok(())
 }
 
 /// The session that a terminal has selected.

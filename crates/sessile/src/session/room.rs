@@ -6,8 +6,10 @@
 //!
 //! | entry | content |
 //! |---|---|
-//! | `lock`, `running/` | as above |
+//! | `lock`, `running/` | as above; one record of a command that has ended is kept in `running/spare` for the next |
 //! | `watch` | locked by the process that watches the room while something runs in it (`session::watch`) |
+//! | `commands.jsonl` | commands that were started in it (`session::command_log`) |
+//! | `output/` | copies of the output of commands that were run with `--log` (`session::output_log`) |
 //! | `plan.json` | tools with their variables; bindings with stamps of the files they depend on (`tool::plan`) |
 //! | `copies.json` | copies with their sources, and digests of both; never read on the path of a command |
 //! | directories of tools | the copies, at the place that a profile's `to` names |
@@ -15,7 +17,6 @@
 //! | `home/` | the same for the home directory, at isolation level `home` |
 //! | `work.json` | directories that the session added to working directories, so that they are removed with it |
 //! | `shell/` | start-up files of shells (`run::shell`) |
-//! | `deliveries/` | locked while a message is delivered to an agent (`conversation::delivery`) |
 //! | a link | to the directory of sockets, whose path must be short; it is removed with the room |
 
 use std::ffi::OsString;
@@ -37,6 +38,11 @@ use crate::world::World;
 /// One in so many commands looks for records of those that have ended.
 // By pid, which needs no counter; looking at every record in each command would cost more than it saves.
 const PRUNE_EVERY: i32 = 32;
+
+/// Record in `running/` that belongs to no process: a record that was left is kept under this name for the next command. A file
+/// system such as ext4 does not reuse the inode of a removed file for some seconds, and looks for a free one ever longer:
+/// creating and removing a record per command took 25 to 700 microseconds, renaming one takes 7.
+const SPARE_RECORD: &str = "spare";
 
 /// A session's private directory.
 #[derive(Clone, Debug)]
@@ -85,17 +91,22 @@ impl Room {
         Room { dir }
     }
 
-    /// Its directory.
+    /// Directory of the room.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Makes it, with the mark of a first use. Returns its lock, held for the caller.
-    pub fn create(&self, world: &World) -> Result<File> {
+    /// Makes it, with the mark of a first use. Returns its lock, held for the caller. One that is not durable may be gone after a
+    /// power cut.
+    pub fn create(&self, world: &World, durable: bool) -> Result<File> {
         let path = self.lock_path();
         // `session gc` in another process may remove a room that is not locked yet.
         for _ in 0..10 {
-            create_dir(&self.dir, 0o700)?;
+            match self.dir.parent().filter(|rooms| !durable && rooms.is_dir() && !self.is_marked_below(rooms))
+            {
+                Some(_) => crate::tool::make_room_dir(&self.dir)?,
+                None => create_dir(&self.dir, 0o700)?,
+            }
             self.check_rooms()?;
             let lock = self.mark(world, true).and_then(|()| {
                 let lock = self.open_lock()?;
@@ -111,12 +122,17 @@ impl Room {
         Err(Error::io("make", &self.dir, std::io::ErrorKind::NotFound.into()))
     }
 
+    /// Whether the rooms have the mark of state beside a file, which a new room gets too.
+    fn is_marked_below(&self, rooms: &Path) -> bool {
+        rooms.metadata().is_ok_and(|found| crate::files::is_marked(&found))
+    }
+
     /// Fails if others could replace rooms in the directory of all rooms.
     fn check_rooms(&self) -> Result<()> {
         self.dir.parent().map_or(Ok(()), check_private_path)
     }
 
-    /// Whether it is there.
+    /// Whether the room exists.
     pub fn exists(&self) -> bool {
         self.dir.is_dir()
     }
@@ -193,12 +209,12 @@ impl Room {
         // Nothing is written through a link in its place.
         if let Ok(found) = self.dir.symlink_metadata() {
             if !found.is_dir() {
-                let reason = "it is not a directory";
+                let reason = "not a directory";
                 return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
             }
             if check_private(&self.dir, &found).is_err() {
                 let is_open = found.mode() & 0o022 != 0;
-                let reason = if is_open { "other users can write in it" } else { "another user owns it" };
+                let reason = if is_open { "writable by other users" } else { "owned by another user" };
                 return Err(SessionError::UnsafeRoom { path: self.dir.clone(), reason }.into());
             }
         }
@@ -228,19 +244,40 @@ impl Room {
         }
         // One file per pid: no lock is needed, and a recycled pid overwrites the stale record.
         let record = dir.join(running.process.pid.to_string());
-        let text = serde_json::to_string(running).unwrap_or_default();
-        let write = |path: &Path| {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .custom_flags(NO_FOLLOW)
-                .open(path)?;
-            file.write_all(text.as_bytes())
-        };
-        write(&record).map_err(|error| Error::io("write", &record, error))?;
+        self.write_record(&record, running).map_err(|error| Error::io("write", &record, error))?;
         Ok(Presence { lock: Some(lock), record, room: self.clone(), world: world.clone() })
+    }
+
+    /// Writes a record, into the spare one if there is one.
+    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing after a crash")]
+    fn write_record(&self, record: &Path, running: &RunningProcess) -> std::io::Result<()> {
+        let mut text = serde_json::to_string(running).unwrap_or_default();
+        // The first line counts: the rest of a longer record that was here before need not be cut off.
+        text.push('\n');
+        // Without a spare record, a new file is made.
+        let _ = std::fs::rename(self.running_dir().join(SPARE_RECORD), record);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(NO_FOLLOW)
+            .open(record)?;
+        file.write_all(text.as_bytes())
+    }
+
+    /// Makes a record that is not needed any more the spare one.
+    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
+    fn retire_record(&self, record: &Path) {
+        if std::fs::rename(record, self.running_dir().join(SPARE_RECORD)).is_err() {
+            let _ = std::fs::remove_file(record);
+        }
+    }
+
+    /// Paths of the records of commands, with those that have ended.
+    fn record_paths(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name() != SPARE_RECORD).map(|entry| entry.path())
     }
 
     /// Processes that run in the room: by its records, else the holders of its lock.
@@ -264,33 +301,24 @@ impl Room {
         self.records().iter().any(|found| found.process.is_alive())
     }
 
-    /// Whether something has run in it and left, with nobody having noticed yet.
-    pub fn was_left(&self) -> bool {
-        let has_records = || std::fs::read_dir(self.running_dir()).is_ok_and(|mut dir| dir.next().is_some());
-        !self.is_busy() && has_records()
+    /// Whether it has a record: of a command that runs, or of one that has ended with the end not recorded yet.
+    pub(super) fn has_records(&self) -> bool {
+        self.record_paths().next().is_some()
     }
 
     /// Starts the idle time now, for a room that was left without anyone noticing.
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
     pub fn notice_leaving(&self, world: &World) -> Result<()> {
         self.touch(world)?;
         // Nobody is in it, so nobody's record is of use.
-        for entry in std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten() {
-            let _ = std::fs::remove_file(entry.path());
-        }
+        self.record_paths().for_each(|record| self.retire_record(&record));
         Ok(())
     }
 
     /// Removes the records of processes that have ended.
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
     fn prune(&self) {
-        for entry in std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let text = crate::files::read(&path).ok().flatten().unwrap_or_default();
-            let is_alive =
-                serde_json::from_str::<RunningProcess>(&text).is_ok_and(|found| found.process.is_alive());
-            if !is_alive {
-                let _ = std::fs::remove_file(path);
+        for path in self.record_paths() {
+            if !read_record(&path).is_some_and(|found| found.process.is_alive()) {
+                self.retire_record(&path);
             }
         }
     }
@@ -312,8 +340,8 @@ impl Room {
             .unwrap_or_default()
     }
 
-    /// Whether something on a terminal belongs to the session without holding the lock, in a terminal multiplexer for
-    /// example. What tools leave in the background has no terminal, and does not keep a session.
+    /// Whether a process on a terminal belongs to the session without holding the lock, for example in a terminal
+    /// multiplexer. Background processes have no terminal and do not keep a session.
     pub fn is_looked_at(&self) -> bool {
         !self.hooked_shells().is_empty() || self.marked().into_iter().any(crate::process::has_terminal)
     }
@@ -368,13 +396,7 @@ impl Room {
     }
 
     fn records(&self) -> Vec<RunningProcess> {
-        let Ok(entries) = std::fs::read_dir(self.running_dir()) else { return Vec::new() };
-        entries
-            .filter_map(|entry| {
-                let text = crate::files::read(&entry.ok()?.path()).ok()??;
-                serde_json::from_str(&text).ok()
-            })
-            .collect()
+        self.record_paths().filter_map(|path| read_record(&path)).collect()
     }
 
     fn running_dir(&self) -> PathBuf {
@@ -401,7 +423,6 @@ impl Presence {
 }
 
 impl Drop for Presence {
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
     fn drop(&mut self) {
         // The idle time starts when the last one leaves. If others are left, children of this one maybe, the record
         // stays: whoever first finds the room empty sees by it that it was left.
@@ -409,9 +430,14 @@ impl Drop for Presence {
         if let Ok(Some(_alone)) = self.room.try_alone() {
             // Dropping cannot fail, and the session merely counts as used a little earlier.
             let _ = self.room.touch(&self.world);
-            let _ = std::fs::remove_file(&self.record);
+            self.room.retire_record(&self.record);
         }
     }
+}
+
+fn read_record(path: &Path) -> Option<RunningProcess> {
+    let text = crate::files::read(path).ok()??;
+    serde_json::from_str(text.lines().next()?).ok()
 }
 
 /// Makes every directory below one writable for its owner.
@@ -470,8 +496,8 @@ fn holders_of(path: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// Whether a descriptor is one that programs inherit. Who only looks whether the room is free has one of its own for
-/// a moment, which no program inherits, and does not run in it.
+/// Whether programs inherit a descriptor. A process that only tests the room's lock has a close-on-exec descriptor
+/// for a moment, and does not run in the room.
 #[cfg(target_os = "linux")]
 fn is_inherited(pid: i32, descriptor: &str) -> bool {
     // O_CLOEXEC in octal, as `fdinfo` prints the flags.
@@ -487,4 +513,47 @@ fn is_inherited(pid: i32, descriptor: &str) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn holders_of(_path: &Path) -> Vec<i32> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(program: &str) -> RunningProcess {
+        RunningProcess { program: program.to_owned(), ..RunningProcess::own(&[]) }
+    }
+
+    #[test]
+    fn record_of_a_command_that_left_is_reused_by_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (room, world) = (Room::at(dir.path().join("rooms/id")), World::empty());
+        drop(room.create(&world, false).unwrap());
+        let enter = |program: &str| {
+            let presence = room.enter(&world, &running(program)).unwrap();
+            assert_eq!(room.running(), [running(program)]);
+            assert_eq!(room.record_paths().count(), 1);
+            let inode = presence.record.metadata().unwrap().ino();
+            drop(presence);
+            assert!(!room.has_records() && room.running().is_empty());
+            inode
+        };
+        // The second record is shorter than the first one, whose end it leaves in the file.
+        let inodes = [enter("a-program-with-a-long-name"), enter("b"), enter("c")];
+        assert_eq!(inodes, [inodes[0]; 3]);
+    }
+
+    #[test]
+    fn commands_at_the_same_time_have_records_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let (room, world) = (Room::at(dir.path().join("rooms/id")), World::empty());
+        drop(room.create(&world, false).unwrap());
+        drop(room.enter(&world, &running("first")).unwrap());
+        let one = room.enter(&world, &running("second")).unwrap();
+        let parent = ProcessId { pid: 1, started: 0, boot: String::new() };
+        let other = room.enter(&world, &RunningProcess { process: parent, program: "third".into() }).unwrap();
+        assert_ne!(one.record, other.record);
+        assert_eq!((room.record_paths().count(), room.running()), (2, vec![running("second")]));
+        room.notice_leaving(&world).unwrap();
+        assert!(!room.has_records());
+    }
 }

@@ -22,15 +22,15 @@ use crate::world::World;
 pub struct NewSession {
     /// Name.
     pub name: Option<SessionName>,
-    /// The context it is pinned to; none is a choice too, and lasts.
+    /// Context that the session is pinned to. `None` is permanent too.
     pub context: Option<ContextName>,
     /// Owner.
     pub owner: Owner,
     /// Labels to find it by.
     pub labels: BTreeMap<String, String>,
-    /// Idle limit, in milliseconds.
+    /// Longest idle time.
     pub idle: Duration,
-    /// Lifetime limit, in milliseconds.
+    /// Longest lifetime.
     pub max: Duration,
 }
 
@@ -116,17 +116,17 @@ impl Session {
         Times { started: self.started.clone(), used, idle_ms: self.idle_ms, max_ms: self.max_ms }
     }
 
-    /// Where it stands in its life. Idle time counts from the end of the last command, which a watcher has marked. Where none
-    /// was started, whoever finds that the room was left starts the idle time.
+    /// Lifecycle state of the session. Idle time counts from the end of the last command, which a watcher records.
+    /// Without a watcher, the first call that finds the room left starts the idle time.
     pub fn life(&self, world: &World) -> Lifecycle {
         if self.ended.is_some() {
             return Lifecycle::Ended;
         }
         // A watcher that lives notices the end within a moment; whoever looks in this moment does it instead.
-        if self.room.was_left() && (!self.room.was_watched() || self.room.is_watched()) {
+        let busy = self.room.is_busy();
+        if !busy && self.room.has_records() && (!self.room.was_watched() || self.room.is_watched()) {
             let _ = self.room.notice_leaving(world);
         }
-        let busy = self.room.is_busy();
         match self.times().life(&Moment::now(world), busy) {
             // Looking through `/proc` is expensive, so it is done only before a session is declared expired.
             Lifecycle::Expired if !busy && self.room.is_looked_at() => {
@@ -183,15 +183,21 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Opens the sessions of a user below a state directory. Threads open one each.
+    /// Opens the sessions of a user below a state directory. Each thread opens its own; concurrent writes share a
+    /// transaction.
     pub fn open(dir: &Path, user: &str, world: World, locker: Locker) -> Result<Self> {
-        let store = Store::open_for_writing(&dir.join("state.db"), &locker)?;
+        let store = Store::open_for_writing(&dir.join("state.db"), &locker)?.join_group()?;
         Ok(Self::of(store, dir, user, world, locker))
     }
 
     /// The sessions of a user in a store that is open.
     pub(super) fn of(store: Store, dir: &Path, user: &str, world: World, locker: Locker) -> Self {
         Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker }
+    }
+
+    /// The same, for sessions that need not survive a power cut.
+    pub(crate) fn without_sync(self) -> Result<Self> {
+        Ok(Sessions { store: self.store.without_sync()?, ..self })
     }
 
     /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
@@ -226,7 +232,7 @@ impl Sessions {
         // The room comes first: a row without one would be a session that cannot be used.
         let room = Room::of(&self.dir, &id);
         // While its lock is held nobody takes it for one that was left behind.
-        let _in_use = room.create(&self.world)?;
+        let _in_use = room.create(&self.world, new.name.is_some())?;
         // The earliest time at which it can expire: until then `gc` need not look at it.
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
         let added = self.store.add_session(&row, check_ms, contents);
@@ -314,8 +320,8 @@ impl Sessions {
         failed.map(|()| ended)
     }
 
-    /// Removes what killed processes left behind: rooms that belong to no live session, and files of tickets that
-    /// are gone. Returns how many.
+    /// Removes leftovers of killed processes: rooms without a live session, and files of deleted tickets. Returns
+    /// their number.
     pub fn sweep(&mut self) -> Result<usize> {
         let mut swept = self.sweep_tickets()?;
         let dir = self.dir.join("rooms");

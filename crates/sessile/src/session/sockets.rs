@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::files::NoFollowDir;
@@ -35,8 +35,13 @@ pub(crate) fn claim(room: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the directory of a room's sockets. The link in the room may have been changed: what it leads to is removed
-/// only if it is a directory of the same user, closed to others, with the name and the mark of this session.
+/// Directory of a room's sockets, if it has one.
+pub(crate) fn directory(room: &Path) -> Option<PathBuf> {
+    room.join(LINK).read_link().ok()
+}
+
+/// Removes the directory of a room's sockets. A command may have changed the link in the room. So its target is
+/// removed only if it is a private directory of the same user, with the name and the mark of this session.
 pub(crate) fn remove(room: &Path) {
     let Ok(dir) = room.join(LINK).read_link() else { return };
     if let (Some(parent), Some(name)) = (dir.parent(), dir.file_name())

@@ -14,8 +14,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Stops a session. Succeeds only if it is stopped: nothing runs in it any more and it has ended. Returns the
-    /// processes that were ended.
+    /// Stops a session. Succeeds only if the session has ended and none of its processes run. Returns the ended
+    /// processes.
     pub fn stop(&mut self, session: &Session, reason: &str) -> Result<Vec<i32>> {
         let user = self.user.clone();
         if session.ended.is_some() {
@@ -101,8 +101,8 @@ fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
     }
 }
 
-/// What runs in the session but this process and those that called it: what was recorded, what holds the room, and what
-/// has the session's mark in its environment.
+/// Processes of the session, except this process and its ancestors: recorded ones, holders of the room, and those
+/// with the session in their environment.
 fn others(room: &Room) -> Vec<ProcessId> {
     // A session may be stopped from inside; the caller must live to report it.
     let mut callers = crate::process::lineage();

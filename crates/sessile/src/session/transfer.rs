@@ -114,7 +114,8 @@ impl Sessions {
     }
 
     fn exported_conversations(&self, session: &Session) -> Result<Vec<ExportedConversation>> {
-        let filter = ConversationFilter { session: Some(session.id.as_str()), agent: None };
+        let filter =
+            ConversationFilter { session: Some(session.id.as_str()), ..ConversationFilter::default() };
         let mut all = Vec::new();
         // Oldest first, so that an import, which inserts in order, ends with the one used last.
         for row in self.store.conversations(&self.user, filter)?.into_iter().rev() {

@@ -118,7 +118,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the turn; what it appended is forgotten.
+    /// Ends the turn and discards its messages.
     pub fn abandon(mut self) -> Result<()> {
         match self.held.take() {
             Some(held) => self.queue.give_back(&mut self.sessions.store, held).map(drop),

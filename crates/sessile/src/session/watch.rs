@@ -1,16 +1,17 @@
 //! Watching a session while commands run in it: the end of the last command, and the end of the session's life.
 //!
-//! A command of a named session takes the place of the program that started it, so no parent sees it end. A watcher does, a
-//! process that the program starts beside the first command (`watcher.rs` of the program) and that later commands share. It polls
-//! the room's lock and marks the moment in which the room is left: idle time counts from there, whoever looks. While the room is
-//! busy it marks a use every [`MARK_EVERY`], so that a watcher that is killed costs the session no more than that.
+//! A command of a named session replaces the program that started it, so no parent sees it end. The watcher does: a
+//! process that the program starts beside the first command (`watcher.rs` of the program) and that later commands
+//! share. It polls the room's lock and records when the room is left: idle time counts from there. While the room is
+//! busy it records a use every [`MARK_EVERY`], so that a killed watcher costs the session at most that time.
 //!
-//! At the end of the longest life the watcher ends what runs: SIGTERM, five seconds, SIGKILL, for every process that holds the
-//! room or has the session in its environment, background children included. A timer of the kernel that survives `exec` (`alarm`)
-//! reaches one process only, and a program that sets its own replaces it.
+//! At the session's maximum lifetime the watcher sends SIGTERM, and SIGKILL after five seconds, to every process that
+//! holds the room or has the session in its environment, background children included. A kernel timer that survives
+//! `exec` (`alarm`) reaches one process only, and a program that sets its own replaces it.
 //!
-//! [`LINGER`] after the room was left the watcher ends: a series of commands shares one, and an idle session has none. It gives up
-//! its own lock before that of the room, so a command that enters afterwards finds no watcher and starts the next.
+//! The watcher exits [`LINGER`] after the room was left: a series of commands shares one, and an idle session has
+//! none. It releases its own lock before the room's, so a command that enters afterwards finds no watcher and starts
+//! the next.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -18,6 +19,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::app::App;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::files::NO_FOLLOW;
@@ -135,7 +137,7 @@ impl RoomWatch {
     }
 
     /// Watches the room until nothing has run in it for a while. Returns at once if another process watches it.
-    pub fn run(&self, world: &World) -> Result<()> {
+    pub fn run(&self, app: &App, world: &World) -> Result<()> {
         // Several commands may start a watcher at once; the kernel lock lets one of them stay.
         let Some(watch) = self.room.try_watch(LOCK, true)? else { return Ok(()) };
         let mut left_since: Option<Instant> = None;
@@ -168,7 +170,7 @@ impl RoomWatch {
                         // A warning is printed once. An end is tried again while something still runs.
                         is_over = self.action == MaxAction::Warn;
                         // Before the processes are ended: afterwards their standard error is closed.
-                        self.announce();
+                        self.announce(app);
                         if self.action == MaxAction::End {
                             super::stop::end_all_in(&self.room, &self.label)?;
                         }
@@ -179,14 +181,14 @@ impl RoomWatch {
     }
 
     /// Message at the end of the longest life.
-    fn announce(&self) {
+    fn announce(&self, app: &App) {
         let message = max_reached(&self.label, self.max_ms);
         let rest = match self.action {
-            MaxAction::End => "; ending what runs in it",
+            MaxAction::End => "; stopping its commands",
             MaxAction::Warn => "",
         };
         for running in self.room.running() {
-            write_to_stderr_of(running.process.pid, &format!("sessile: {message}{rest}\n"));
+            write_to_stderr_of(running.process.pid, &format!("{}: {message}{rest}\n", app.name()));
         }
     }
 }
@@ -209,7 +211,8 @@ pub(super) fn write_to_stderr_of(pid: i32, text: &str) {
 }
 
 impl Room {
-    /// Takes the place of a watcher of the room, by the lock file of its kind; none if there is one. Without `create`, none either if there never was one.
+    /// Becomes the room's watcher of one kind, by its lock file; `None` if one exists. Without `create`, also `None`
+    /// if the file does not exist.
     #[expect(clippy::disallowed_methods, reason = "a watcher is asked for once and never waited for")]
     pub(super) fn try_watch(&self, name: &str, create: bool) -> Result<Option<File>> {
         let path = self.dir().join(name);

@@ -10,8 +10,8 @@ use crate::state::State;
 const MOST_SESSIONS: usize = 1000;
 
 impl State {
-    /// Removes protected targets from the rooms of sessions whose context has no approval in force any more, also while
-    /// something runs there. With a name only from those of that context. Returns how many rooms changed.
+    /// Removes protected targets from the rooms of sessions whose context has no valid approval, even while commands
+    /// run there. With a name, only from rooms of that context. Returns the number of changed rooms.
     pub fn withdraw_unapproved(&self, name: Option<&ContextName>) -> Result<usize> {
         // What nobody ever approved was never open.
         if approval::all(self)?.is_empty() {

@@ -7,48 +7,48 @@ pub const DEFAULT_LOCK_TIMEOUT: &str = "5s";
 
 /// The settings that the library itself obeys.
 pub const BASE: &[Definition] = &[
-    Definition::new("context", SettingKind::Context, "The context that is used when none is named.").needing_trust(),
+    Definition::new("context", SettingKind::Context, "Default context.").needing_trust(),
     Definition::new(
         "expect-context",
         SettingKind::Context,
-        "Warn when the context in use is another one than this; for a project that belongs to one target.",
+        "Expected context: warn if another context is used.",
     ),
-    Definition::new("output", SettingKind::Choice(&["text", "json", "jsonl"]), "How results are printed.")
+    Definition::new("output", SettingKind::Choice(&["text", "json", "jsonl"]), "Output format.")
         .with_default("text"),
-    Definition::new("color", SettingKind::Choice(&["auto", "always", "never"]), "When output is coloured.")
+    Definition::new("color", SettingKind::Choice(&["auto", "always", "never"]), "When to color the output.")
         .with_default("auto"),
-    Definition::new("lock-timeout", SettingKind::Duration, "How long to wait for a lock; 0 does not wait.")
+    Definition::new("lock-timeout", SettingKind::Duration, "Timeout for locks; 0 does not wait.")
         .with_default(DEFAULT_LOCK_TIMEOUT),
-    Definition::new("credential", SettingKind::Text, "The credential that calls act with.").needing_trust(),
+    Definition::new("credential", SettingKind::Text, "Default credential.").needing_trust(),
     Definition::new(
         "vault.backend",
         SettingKind::Choice(&["auto", "keychain", "file", "helper", "env"]),
-        "Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.",
+        "Vault backend; auto uses the desktop's keychain if available, else an encrypted file.",
     )
     .with_default("auto")
-    .needing_trust(),
+    .set_by_user_only(),
     Definition::new(
         "vault.helper",
         SettingKind::Text,
-        "The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.",
+        "Program of the helper backend: an absolute path, or WORD for NAME-vault-WORD in PATH.",
     )
-    .needing_trust(),
+    .set_by_user_only(),
     Definition::new(
         "vault.key-file",
         SettingKind::Text,
-        "The file with the key of a sealed vault, instead of the one beside it.",
+        "Key file of the vault, instead of the one beside it.",
     )
-    .needing_trust(),
+    .set_by_user_only(),
     Definition::new(
         "vault.unlock",
         SettingKind::Duration,
-        "How long a passphrase keeps a sealed vault open.",
+        "How long the vault stays unlocked after the passphrase.",
     )
     .with_default("15m")
-    .needing_trust(),
+    .set_by_user_only(),
     Definition::new(
         "token",
         SettingKind::Secret,
-        "A bearer token for this call; only in a file given with --config, never stored or shown.",
+        "Bearer token for one call; allowed only in a --config file, never stored or printed.",
     ),
 ];

@@ -37,8 +37,8 @@ impl SettingKind {
             SettingKind::Duration => duration::EXPECTED.into(),
             SettingKind::Choice(words) => format!("one of {}", words.join(", ")),
             SettingKind::List => "a list of words".into(),
-            SettingKind::Context => "the name of a context".into(),
-            SettingKind::Url => "a URL such as https://HOST/PATH; http goes to this machine only".into(),
+            SettingKind::Context => "a context name".into(),
+            SettingKind::Url => "a URL such as https://HOST/PATH; http only for loopback addresses".into(),
         }
     }
 
@@ -137,7 +137,7 @@ pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// One setting. A `*` segment in the key stands for any name.
+/// One setting. A `*` segment in the key matches any name.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// The key, for instance `session.idle` or `env.*`.
@@ -148,6 +148,9 @@ pub struct Definition {
     pub default: Option<&'static str>,
     /// Whether a project's file may say it only once the project is trusted.
     pub needs_trust: bool,
+    /// Whether only the user sets it: neither a session nor a change inside one. For programs that Sessile starts, and for
+    /// files whose content it sends.
+    pub is_users_own: bool,
     /// Description, in one sentence.
     pub about: &'static str,
 }
@@ -155,7 +158,7 @@ pub struct Definition {
 impl Definition {
     /// A setting without a default that any file may say.
     pub const fn new(key: &'static str, kind: SettingKind, about: &'static str) -> Self {
-        Definition { key, kind, default: None, needs_trust: false, about }
+        Definition { key, kind, default: None, needs_trust: false, is_users_own: false, about }
     }
 
     /// The same with a built-in value.
@@ -171,6 +174,14 @@ impl Definition {
     pub const fn needing_trust(mut self) -> Self {
         self.needs_trust = true;
         self
+    }
+
+    /// The same, but neither a session nor a change inside one sets it, and a project's file only if trusted: for what names
+    /// a program to start, or a file to send.
+    #[must_use]
+    pub const fn set_by_user_only(mut self) -> Self {
+        self.is_users_own = true;
+        self.needing_trust()
     }
 
     /// Whether this is the definition of a key.
@@ -193,7 +204,7 @@ impl Definition {
             && own.next().is_some()
     }
 
-    /// Whether the key has a segment that stands for any name.
+    /// Whether the key has a `*` segment.
     pub fn is_pattern(&self) -> bool {
         self.key.contains('*')
     }
@@ -235,7 +246,7 @@ impl Definition {
         })
     }
 
-    /// A wrong value as it may be shown: in a URL there may be a password.
+    /// Invalid value for an error message; a URL may contain a password.
     fn repeated(&self, text: &str) -> String {
         match self.kind {
             SettingKind::Url => crate::text::shortened(&without_user(text), 80),

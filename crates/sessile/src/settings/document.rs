@@ -22,15 +22,15 @@ pub struct Document {
     disclosure: Disclosure,
 }
 
-/// Whether error messages may show the content of a file.
+/// Whether error messages may contain the content of a file.
 ///
-/// Only the settings and contexts in the user's configuration directory and in the system's may be shown. Any other
-/// file may be one with a secret: an argument, or a link in a project, can lead to every file of the user's.
+/// Only settings and contexts in the user's and the system's configuration directories may be disclosed. Any other
+/// file may hold a secret: an argument, or a link in a project, can point to any file of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disclosure {
-    /// Lines and values are shown, unless the file is a symbolic link.
+    /// Messages contain lines and values, unless the file is a symbolic link.
     Quoted,
-    /// Only the line, the column and the expected type are shown.
+    /// Messages contain only the line, the column and the expected type.
     Hidden,
 }
 
@@ -64,6 +64,37 @@ pub enum Data {
     Table(Vec<(String, Node)>),
     /// A float, a date, null: nothing that a setting takes.
     Other(&'static str),
+}
+
+/// Content of a file that was parsed when the program was built.
+#[derive(Debug)]
+pub(crate) enum StaticData {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A string.
+    Text(&'static str),
+    /// A list.
+    Array(&'static [StaticData]),
+    /// A table, in the order of the file.
+    Table(&'static [(&'static str, StaticData)]),
+}
+
+impl StaticData {
+    /// The same as a value of a file, without a place.
+    fn to_node(&self) -> Node {
+        let data = match self {
+            StaticData::Bool(value) => Data::Bool(*value),
+            StaticData::Integer(value) => Data::Integer(*value),
+            StaticData::Text(text) => Data::Text((*text).to_owned()),
+            StaticData::Array(items) => Data::Array(items.iter().map(StaticData::to_node).collect()),
+            StaticData::Table(members) => {
+                Data::Table(members.iter().map(|(key, data)| ((*key).to_owned(), data.to_node())).collect())
+            }
+        };
+        Node { offset: 0, data }
+    }
 }
 
 impl Node {
@@ -107,7 +138,7 @@ impl Node {
         }
     }
 
-    /// Value for error messages, shortened. [`Document::describe`] decides whether the value may be shown.
+    /// Value for error messages, shortened. [`Document::describe`] decides whether a message may contain it.
     pub(crate) fn described(&self) -> String {
         match &self.data {
             Data::Bool(value) => value.to_string(),
@@ -146,6 +177,13 @@ impl Document {
         Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new(), disclosure })
     }
 
+    /// A file that was parsed when the program was built. Its values have no places.
+    pub(crate) fn built_in(path: &Path, content: &StaticData) -> Self {
+        let (path, root) = (path.to_owned(), content.to_node());
+        let (text, disclosure) = (String::new(), Disclosure::Hidden);
+        Document { path, text, root, lines: OnceLock::new(), disclosure }
+    }
+
     /// Reads and parses a file; `None` if it does not exist. Errors do not show the text.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         Self::load_as(Disclosure::Hidden, path)
@@ -156,7 +194,7 @@ impl Document {
         crate::files::read(path)?.map(|text| Self::parse_as(disclosure, path, text)).transpose()
     }
 
-    /// A value for error messages: only its type, unless the file may be shown.
+    /// Value for error messages: only its type, unless the file may be disclosed.
     pub fn describe(&self, node: &Node) -> String {
         match node.data {
             Data::Text(_) if !self.is_quotable() => "the text in the file".into(),
@@ -165,7 +203,7 @@ impl Document {
         }
     }
 
-    /// The name of a context whose table is in the file. The error shows it only if the file may be shown.
+    /// Name of a context whose table is in the file. The error contains it only if the file may be disclosed.
     pub(crate) fn context_name(&self, name: &str, node: &Node) -> Result<ContextName> {
         name.parse().map_err(|error| match self.is_quotable() {
             true => error,

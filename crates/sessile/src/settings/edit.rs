@@ -1,4 +1,4 @@
-//! Changing one value in a file's text; every other byte stays as it was.
+//! Edits of TOML text: setting, removing and renaming one key. Every other byte stays, except a header that is left empty.
 
 use std::ops::Range;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     }
 }
 
-/// A text as TOML. The file may be shown on a terminal: what could act there is written as escapes.
+/// Text as a TOML value. Control characters are escaped, because the file may be printed on a terminal.
 fn toml_text(text: &str) -> toml_edit::Value {
     // A JSON string is a basic string of TOML too.
     let escaped = || crate::text::json_safe(&serde_json::Value::from(text).to_string()).parse().ok();

@@ -31,7 +31,7 @@ impl FromStr for SettingKey {
         let segments = toml_edit::Key::parse(text).map_err(|_| UsageError::InvalidName {
             what: "setting",
             name: crate::text::shortened(text, 80),
-            reason: "it is not a key such as lock-timeout or session.idle".into(),
+            reason: "expected a key such as lock-timeout or session.idle".into(),
         })?;
         Ok(SettingKey(segments.iter().map(|segment| segment.get().to_owned()).collect()))
     }

@@ -1,10 +1,10 @@
 //! Settings: a key with a value *and an origin*.
 //!
 //! Order of precedence: flag, environment, session, terminal, directory, context, user, system, default.
-//! [`Definition`] says what settings there are, [`Document`] is one parsed file, [`Stack`] applies the order,
-//! [`edit`] changes a file and keeps its comments, [`trust`] decides which project files may speak.
+//! [`Definition`] describes a setting, [`Document`] is one parsed file, [`Stack`] applies the order, [`edit`] changes
+//! a file and keeps its comments, [`trust`] decides which project files take effect.
 //!
-//! Not for: what a context is (see [`crate::context`]), or writing files (see [`crate::files`]).
+//! Not for contexts (see [`crate::context`]) or writing files (see [`crate::files`]).
 
 mod base;
 mod definition;
@@ -22,6 +22,7 @@ mod value;
 
 pub use base::{BASE, DEFAULT_LOCK_TIMEOUT};
 pub use definition::{Definition, SettingKind};
+pub(crate) use document::StaticData;
 pub use document::{Data, Document, Node};
 pub(crate) use document::{Disclosure, empty_text};
 pub use key::SettingKey;

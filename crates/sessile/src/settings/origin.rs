@@ -23,7 +23,7 @@ pub enum Layer {
     Directory,
     /// The selected context's settings.
     Context,
-    /// The file given with `--config`, which stands for the directory, the user and the system.
+    /// File of `--config`, which replaces the directory, the user and the system layers.
     File,
     /// The user's file.
     User,
@@ -50,7 +50,7 @@ impl Layer {
         }
     }
 
-    /// Whether a value from here was said for this very call or by the session it runs in.
+    /// Whether the value was set for this call or by its session.
     pub fn is_explicit(self) -> bool {
         matches!(self, Layer::Flag | Layer::Environment | Layer::Session)
     }

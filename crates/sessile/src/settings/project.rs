@@ -35,7 +35,7 @@ impl ForeignDir {
     /// The message and hint of a warning about it.
     pub(crate) fn warning(&self) -> (String, String) {
         let path = shown(self.path.display());
-        (format!("{path} is owned by user {}, so it is ignored", self.owner), self.refusal().hint())
+        (format!("ignoring {path}: owned by user {}", self.owner), self.refusal().hint())
     }
 
     fn refusal(&self) -> UnsafeFile {

@@ -12,7 +12,7 @@ pub(crate) fn check_imported(app: &App, settings: &BTreeMap<String, serde_json::
     for (name, json) in settings {
         let key: SettingKey = name.parse()?;
         let definition = crate::settings::definition(app, &key)?;
-        require_session_setting(&key)?;
+        require_session_setting(app, &key)?;
         refuse_secret(name, json)?;
         let value = definition.kind.of_json(json).ok_or_else(|| UsageError::InvalidValue {
             place: key.to_string(),
@@ -25,28 +25,35 @@ pub(crate) fn check_imported(app: &App, settings: &BTreeMap<String, serde_json::
     Ok(())
 }
 
-/// Whether a session can have a setting. Its context is pinned. Credentials are the user's, and a program can keep them,
-/// which nobody who may set a value for a session may select.
-pub(crate) fn is_session_setting(key: &SettingKey) -> bool {
-    !is_context(key) && key.segments().first().is_none_or(|first| first != "vault")
+/// Whether a setting can be set in a session. The context is pinned. The vault, programs and files to send are the user's
+/// choice.
+pub(crate) fn is_session_setting(app: &App, key: &SettingKey) -> bool {
+    !is_context(key) && !is_users_own(app, key)
+}
+
+/// Whether only the user sets a setting.
+pub(crate) fn is_users_own(app: &App, key: &SettingKey) -> bool {
+    // All of the vault, also keys that only another version knows.
+    key.segments().first().is_some_and(|first| first == "vault")
+        || app.setting(key.segments()).is_some_and(|setting| setting.is_users_own)
 }
 
 pub(crate) fn is_context(key: &SettingKey) -> bool {
     matches!(key.segments(), [name] if name == "context")
 }
 
-pub(crate) fn require_session_setting(key: &SettingKey) -> Result<()> {
+pub(crate) fn require_session_setting(app: &App, key: &SettingKey) -> Result<()> {
     if is_context(key) {
         return Err(SessionError::RefusedInside {
             what: "changing the context".into(),
-            instead: "a session keeps the context it was started with; start another session",
+            instead: "the context of a session never changes; start another session",
         }
         .into());
     }
-    if !is_session_setting(key) {
+    if is_users_own(app, key) {
         return Err(SessionError::RefusedInside {
             what: format!("setting {}", crate::text::quoted(key.to_string())),
-            instead: "a session has no vault of its own; set it for the user, outside any session",
+            instead: "no session sets it; set it for the user, outside any session: pass --global",
         }
         .into());
     }
@@ -57,6 +64,9 @@ pub(crate) fn require_session_setting(key: &SettingKey) -> Result<()> {
 pub(crate) fn refuse_secret_value(key: &SettingKey, value: &Value, place: &str) -> Result<()> {
     let is_refused = match (key.segments(), value) {
         ([table, name], Value::Text(text)) if table == "env" => is_secret(name, text),
+        ([table, _, member], Value::List(headers)) if table == "agents" && member == "headers" => {
+            headers.iter().any(|header| crate::agents::is_secret_header(header))
+        }
         _ => value.has_url_password(),
     };
     match is_refused {

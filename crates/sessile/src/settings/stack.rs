@@ -18,7 +18,7 @@ pub enum SettingSource {
     Values(Vec<(SettingKey, Value, Origin)>),
     /// A file, or one table in it.
     File {
-        /// The layer it stands for.
+        /// Layer of the value.
         layer: Layer,
         /// The context it belongs to, for a context's settings.
         name: Option<String>,
@@ -144,8 +144,8 @@ impl Stack {
         keys.into_iter().collect()
     }
 
-    /// The first so many keys in files that no setting has, and how many more there are. A file from a stranger
-    /// may hold a hundred thousand of them.
+    /// Unknown keys in files, up to the limit, and the number of further ones. A hostile file may hold a hundred
+    /// thousand of them.
     pub fn unknown(&self, limit: usize) -> (Vec<UnknownSetting>, usize) {
         let mut unknown = Vec::new();
         let mut more = 0;
@@ -241,7 +241,7 @@ fn candidate_in(
     if definition.kind == SettingKind::Secret && *layer != Layer::File {
         return Err(UsageError::SecretRefused {
             place: document.place(node.offset).to_string(),
-            instead: "remove it here; a token for one call can stand in a file of its own, given with --config",
+            instead: "remove the token here; put a token for one call into its own file and pass it with --config",
         }.into());
     }
     // Before trust is looked at: a wrong value is reported in untrusted files too.

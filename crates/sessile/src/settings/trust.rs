@@ -16,8 +16,8 @@ pub fn fingerprint(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// The path a file is trusted by: absolute, with links followed as far as the project's directory. A link in the project
-/// does not borrow the trust in what it leads to. The text stands for no other path.
+/// Key of a file in the list of trusted files: its absolute path, with links resolved up to the project's directory.
+/// A link in the project does not borrow the trust in its target. No two paths have the same key.
 pub fn key(app: &App, path: &Path) -> String {
     // A file that does not exist yet is trusted before it is written.
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -34,7 +34,7 @@ impl Value {
 }
 
 impl Value {
-    /// The value as it may be shown: masked if its name says that it is a secret, or if a URL in it has a password.
+    /// Value for display: masked if its name suggests a secret, or if a URL in it has a password.
     #[must_use]
     pub fn masked_if_secret(self, name: &str) -> Self {
         match self {

@@ -1,12 +1,13 @@
-//! Approvals: who opened which context, when, and for how long.
+//! Approvals of guarded contexts: person, time and duration.
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::store::Store;
 
 /// An approval to be recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewApproval {
     /// The context it opens.
     pub context: String,
@@ -20,9 +21,9 @@ pub struct NewApproval {
     pub expires_boot_ms: i64,
     /// The OS user who gave it.
     pub granted_by: String,
-    /// The terminal it was given on.
+    /// Terminal of the approval.
     pub terminal: String,
-    /// Whether a PIN was given with it.
+    /// Whether the person entered a PIN.
     pub with_pin: bool,
     /// The file of the context; `None` in approvals of older versions.
     pub path: Option<String>,
@@ -31,7 +32,7 @@ pub struct NewApproval {
 }
 
 /// Row of an approval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApprovalRow {
     /// Number.
     pub id: i64,
@@ -91,7 +92,7 @@ impl Store {
 
     /// The approvals that have not ended by the wall clock, of one context or of all.
     pub(crate) fn approvals(&self, context: Option<&str>, now_ms: i64) -> Result<Vec<ApprovalRow>> {
-        self.read(|connection| {
+        let find = |connection: &Connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM approval
@@ -99,7 +100,15 @@ impl Store {
                 ))?
                 .query_map((now_ms, context), row)?
                 .collect()
-        })
+        };
+        let answer = self.answer(&("approvals", context), |connection| Ok((now_ms, find(connection)?)));
+        let (asked_ms, mut rows): (i64, Vec<ApprovalRow>) = answer?;
+        // A clock that was set back brings approvals back that the answer does not have.
+        if now_ms < asked_ms {
+            return self.read(find);
+        }
+        rows.retain(|row| row.approval.expires_ms > now_ms);
+        Ok(rows)
     }
 
     /// Every approval that was ever given, the newest first.
@@ -112,9 +121,9 @@ impl Store {
         })
     }
 
-    /// Revokes every approval of a context that is not revoked yet, and returns how many may have been in force. The wall
-    /// clock does not decide which: one that is wrong now would leave an approval that is valid again later. An approval
-    /// that is over by the clock since boot or by a reboot is recorded as ended when it expired.
+    /// Revokes every unrevoked approval of a context, and returns how many may have been valid. The wall clock does
+    /// not decide which: a clock that is wrong now would leave an approval that is valid again later. An approval
+    /// that has expired by the clock since boot or by a reboot gets its expiry as its end.
     pub(crate) fn revoke_approvals(
         &mut self,
         context: &str,

@@ -1,7 +1,7 @@
 //! Backups of the database, made while others write, and restoring one.
 //!
-//! A restore brings data back, never permissions: no approval stays in force, trust counts only where both sides have it,
-//! the current PIN stays, stopped sessions stay stopped, and live terminals keep their selections.
+//! A restore brings data back, never permissions: approvals end, trust counts only where both sides have it, the
+//! current PIN stays, stopped sessions stay stopped, and live terminals keep their selections.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, Transaction, T
 use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
-use crate::store::{Store, check, migrate, recover};
+use crate::store::{Store, answers, check, migrate, recover};
 use crate::text::{quoted, shown};
 
 /// All pages at once: a copy in steps restarts at every write, and never ends with enough writers.
@@ -39,7 +39,7 @@ impl BackupSnapshot {
             // SQLite rolls the transaction back before it reads, and so it would change the file.
             _ if has_journal(path) => {
                 let journal = with_ending(path, JOURNAL);
-                unfit(format!("{} beside it holds an unfinished transaction", shown(journal.display())))
+                unfit(format!("{} contains an unfinished transaction", shown(journal.display())))
             }
             Error::Store(StoreError::Corrupt { path, detail } | StoreError::Failed { path, detail }) => {
                 Error::Store(StoreError::NotACopy { path, detail })
@@ -164,7 +164,11 @@ fn damage(connection: &Connection, check: Check) -> rusqlite::Result<Option<Stri
 fn stored_program(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let select = "SELECT type, name FROM main.sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1";
     let describe = |row: &rusqlite::Row<'_>| {
-        Ok(format!("it has a {}, {}", row.get::<_, String>(0)?, quoted(row.get::<_, String>(1)?)))
+        Ok(format!(
+            "the schema contains a {}, {}",
+            row.get::<_, String>(0)?,
+            quoted(row.get::<_, String>(1)?)
+        ))
     };
     connection.query_row(select, [], describe).optional()
 }
@@ -209,7 +213,8 @@ impl Store {
 
     fn copy_beside(&self, target: &Path, check: Check) -> Result<NewFile> {
         let new = NewFile::beside(target)?;
-        let mut copy = Self::connect(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE, &self.locker)?.connection;
+        let mut copy =
+            Self::connect(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE, &self.locker)?.into_connection()?;
         let damage = self.read(|connection| {
             Backup::new(connection, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             // A copy of a write-ahead database would need two more files beside it.
@@ -249,18 +254,19 @@ impl Store {
         // A service's store has this schema too, and its users' sessions would replace those of the user.
         let is_service = snapshot.connection.table_exists(None, "service");
         if is_service.map_err(|error| describe(path, &error, self.locker.timeout()))? {
-            let detail = "it is the store of a session service".to_owned();
+            let detail = "the file is the store of a session service".to_owned();
             return Err(StoreError::NotACopy { path: path.to_owned(), detail }.into());
         }
         Ok(snapshot)
     }
 
-    /// Replaces the content by that of a backup, in one transaction. What it replaces is first copied to a new file beside
-    /// the database, whose path is returned; no writer gets in between. Numbers that were handed out are not handed out
+    /// Replaces the content with a backup, in one transaction. The replaced content is first copied to a new file
+    /// beside the database, whose path is returned; no writer gets in between. Assigned numbers are not assigned
     /// again, and holders and waiters of locks keep their places.
     pub(crate) fn restore(&mut self, copy: &BackupSnapshot, now_ms: i64) -> Result<PathBuf> {
         // Two restores at once would each keep what the other one replaced.
-        let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        let (alone, name) = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        answers::discard(&alone, &name)?;
         // A second connection: SQLite refuses to copy from one that is writing (SQLITE_LOCKED).
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let reader = Self::connect_marked(&self.path, flags, &self.locker, self.is_marked())?;
@@ -275,7 +281,7 @@ impl Store {
         let (path, patience) = (self.path.clone(), self.locker.timeout());
         let failed = |error: rusqlite::Error| describe(&path, &error, patience);
         let begin = TransactionBehavior::Immediate;
-        let transaction = self.connection.transaction_with_behavior(begin).map_err(failed)?;
+        let transaction = self.connection_mut()?.transaction_with_behavior(begin).map_err(failed)?;
         let dir = path.parent().unwrap_or(Path::new("."));
         replace(&transaction, dir, now_ms).map_err(|error| match is_unfit_row(&error) {
             true => StoreError::NotACopy { path: copy.to_owned(), detail: error.to_string() }.into(),
@@ -315,9 +321,9 @@ const RAISE_REVISIONS: &str = "
               AND replace(entry.kind, '-gone', '') = reached.kind);
     DROP TABLE temp.reached";
 
-/// Ends the backup's sessions that have ended since, and lets no session change its context. Operations that were under way
-/// when the backup was made have ended since, one way or the other; to resume one could take back what it did. Operations that
-/// only the backup has are marked: to undo one gives no trust.
+/// Ends sessions of the backup that have ended since, and keeps the context of every session. Operations that were
+/// pending in the backup have finished since; resuming one could revert its effect. Operations that only the backup
+/// has are marked: undoing one grants no trust.
 const SETTLE_COPY: &str = "
     UPDATE copy.session SET (ended_ms, end_reason) = (
         SELECT now.ended_ms, now.end_reason FROM main.session AS now
@@ -356,7 +362,7 @@ pub fn raise_revisions(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(RAISE_REVISIONS)
 }
 
-/// Ends the sessions of the backup whose room is gone, because a room is removed with its session.
+/// Ends sessions of the backup without a room, because a room is removed with its session.
 fn end_without_room(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::Result<()> {
     let live: Vec<(String, String)> = transaction
         .prepare("SELECT user, id FROM copy.session WHERE ended_ms IS NULL")?

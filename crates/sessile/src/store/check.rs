@@ -31,6 +31,9 @@ const JSON_COLUMNS: &[(&str, &str)] = &[
     ("token", "scopes"),
 ];
 
+/// Prefix of a service's stored change (`answered.change`) whose JSON is as it was sent.
+pub const SENT_CHANGE: &str = "as-sent ";
+
 /// Damage of a database file that is shorter than its pages. SQLite reads the missing end of the last page as zeros.
 pub(super) fn truncation(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
     let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
@@ -135,7 +138,11 @@ pub(super) fn is_invalid_id(table: &str, column: &str, value: ValueRef<'_>) -> b
 
 /// Whether a value should be JSON and is not. A column that may be null is checked if it is not.
 pub(super) fn is_invalid_json(table: &str, column: &str, value: ValueRef<'_>) -> bool {
-    let is_json = |text: &[u8]| crate::json::from_slice::<serde_json::Value>(text).is_ok();
+    let is_json = |text: &[u8]| {
+        let sent = (table, column) == ("answered", "change");
+        let text = text.strip_prefix(SENT_CHANGE.as_bytes()).filter(|_| sent).unwrap_or(text);
+        crate::json::from_slice::<serde_json::Value>(text).is_ok()
+    };
     JSON_COLUMNS.contains(&(table, column)) && matches!(value, ValueRef::Text(text) if !is_json(text))
 }
 

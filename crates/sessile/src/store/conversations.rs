@@ -4,17 +4,22 @@
 //! found without looking at the others.
 
 use rusqlite::{Connection, OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::store::Store;
 
 /// Row of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationRow {
     /// Id.
     pub id: String,
-    /// The session it belongs to.
+    /// The session that used it last.
     pub session: String,
+    /// The context it was held in.
+    pub context: Option<String>,
+    /// The credential that its calls named.
+    pub account: Option<String>,
     /// The agent's URL.
     pub agent: String,
     /// Name.
@@ -65,6 +70,8 @@ pub(crate) struct ConversationFilter<'a> {
     pub session: Option<&'a str>,
     /// With this agent.
     pub agent: Option<&'a str>,
+    /// Held in this context, or in none.
+    pub context: Option<Option<&'a str>>,
 }
 
 /// Indexed key of a conversation in a session.
@@ -93,8 +100,8 @@ pub(crate) struct ConversationChange {
     pub sent: Option<String>,
 }
 
-const COLUMNS: &str =
-    "id, session, agent, name, context_id, task_id, task_state, started_ms, used_ms, next_item, used";
+const COLUMNS: &str = "id, session, agent, name, context_id, task_id, task_state, started_ms, used_ms, next_item, used, \
+                       context, account";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<ConversationRow> {
     Ok(ConversationRow {
@@ -109,28 +116,37 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ConversationRow> {
         used_ms: row.get(8)?,
         next_item: row.get(9)?,
         used: row.get(10)?,
+        context: row.get(11)?,
+        account: row.get(12)?,
     })
 }
 
 impl Store {
-    /// The conversation with an agent that was used last in a session.
+    /// The conversation of an account with an agent that was used last in a session.
     pub(crate) fn newest_conversation(
         &self,
         user: &str,
         session: &str,
         agent: &str,
+        account: Option<&str>,
     ) -> Result<Option<ConversationRow>> {
-        self.read(|connection| newest(connection, user, session, agent))
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM conversation
+                     WHERE user = ?1 AND session = ?2 AND agent = ?3 AND account IS ?4 ORDER BY used DESC LIMIT 1"
+                ))?
+                .query_row((user, session, agent, account), read)
+                .optional()
+        })
     }
 
     /// The conversation that was used last in a session, with whatever agent.
     pub(crate) fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
-        self.read(|connection| {
+        self.answer(&("last conversation", user, session), |connection| {
             connection
-                // Without statistics the planner may take the primary key, and sort all conversations of the
-                // session.
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_used
+                    "SELECT {COLUMNS} FROM conversation
                      WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
                 ))?
                 .query_row((user, session), read)
@@ -148,7 +164,7 @@ impl Store {
         self.read(|connection| by_key(connection, user, session, key))
     }
 
-    /// The conversations of a user that are meant, the last used first.
+    /// Selected conversations of a user, the last used first.
     pub(crate) fn conversations(
         &self,
         user: &str,
@@ -156,20 +172,21 @@ impl Store {
     ) -> Result<Vec<ConversationRow>> {
         // With a choice in it the index of sessions would not be used.
         let session = if filter.session.is_some() { "session = ?2" } else { "?2 IS NULL" };
+        let context = if filter.context.is_some() { "context IS ?4" } else { "?4 IS NULL" };
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM conversation
-                     WHERE user = ?1 AND {session} AND (?3 IS NULL OR agent = ?3)
+                     WHERE user = ?1 AND {session} AND (?3 IS NULL OR agent = ?3) AND {context}
                      ORDER BY used_ms DESC, used DESC, id DESC"
                 ))?
-                .query_map((user, filter.session, filter.agent), read)?
+                .query_map((user, filter.session, filter.agent, filter.context.flatten()), read)?
                 .collect()
         })
     }
 
-    /// Begins a conversation with what was said first, so that nobody ever goes on with one in which nothing was said; it
-    /// is the newest of its agent. A name that another has taken meanwhile stays with that one.
+    /// Starts a conversation with its first messages, so that no conversation is empty; it becomes the newest of its
+    /// agent. A name that another process took meanwhile is not assigned.
     pub(crate) fn begin_conversation(
         &mut self,
         user: &str,
@@ -190,8 +207,9 @@ impl Store {
         })
     }
 
-    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. What was said in
-    /// another context belongs to the conversation of that one, or begins the one of this id. `None` if it is not there.
+    /// Changes the current row of a conversation and appends messages; concurrent changes stay. Messages with another
+    /// context id go to the conversation of that id, which is created if necessary. `None` if the conversation does
+    /// not exist.
     pub(crate) fn change_conversation(
         &mut self,
         user: &str,
@@ -209,7 +227,11 @@ impl Store {
                 let other =
                     by_key(connection, user, &row.session, ConversationKey::Context(&row.agent, said))?;
                 is_stored = other.is_some();
-                let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
+                let new = || ConversationRow {
+                    context: row.context.clone(),
+                    account: row.account.clone(),
+                    ..ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms)
+                };
                 row = other.unwrap_or_else(new);
                 // An answer without its question would be hard to read.
                 change.items.splice(0..0, change.sent.take().map(|sent| ("sent", sent)));
@@ -221,6 +243,43 @@ impl Store {
             add(connection, user, &mut row, &change, now_ms)?;
             insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
+        })
+    }
+
+    /// Makes a conversation the newest of its agent in another session. It keeps its name unless the session has one of
+    /// that name. `None` if it does not exist.
+    pub(crate) fn adopt_conversation(
+        &mut self,
+        user: &str,
+        known: &ConversationRow,
+        session: &str,
+    ) -> Result<Option<ConversationRow>> {
+        self.write(|connection| {
+            let Some(mut row) = find(connection, user, known)? else { return Ok(None) };
+            if row.session == session {
+                return Ok(Some(row));
+            }
+            remove(connection, user, &row)?;
+            session.clone_into(&mut row.session);
+            if let Some(name) = &row.name
+                && by_key(connection, user, session, ConversationKey::Name(name))?.is_some()
+            {
+                row.name = None;
+            }
+            insert(connection, user, &row)?;
+            newest(connection, user, session, &row.agent)
+        })
+    }
+
+    /// Deletes conversations of every account that were last used before a time. Returns the number deleted.
+    pub(crate) fn expire_conversations(&mut self, before_ms: i64) -> Result<usize> {
+        self.write(|connection| {
+            connection.execute(
+                "DELETE FROM conversation_item WHERE (user, conversation) IN
+                 (SELECT user, id FROM conversation WHERE used_ms < ?1)",
+                [before_ms],
+            )?;
+            connection.execute("DELETE FROM conversation WHERE used_ms < ?1", [before_ms])
         })
     }
 
@@ -380,6 +439,14 @@ fn find(
         ))?
         .query_row((user, &known.session, &known.agent, &known.id), read)
         .optional()
+        .and_then(|found| match found {
+            Some(found) => Ok(Some(found)),
+            // A later session may have continued it.
+            None => connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND id = ?2"))?
+                .query_row((user, &known.id), read)
+                .optional(),
+        })
 }
 
 /// Inserts a row as the newest of its agent.
@@ -387,10 +454,10 @@ fn insert(connection: &Connection, user: &str, row: &ConversationRow) -> rusqlit
     connection
         .prepare_cached(
             "INSERT INTO conversation (user, session, agent, used, id, name, context_id, task_id, task_state, started_ms,
-                                       used_ms, next_item)
+                                       used_ms, next_item, context, account)
              VALUES (?1, ?2, ?3,
                      coalesce((SELECT max(used) FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3), 0) + 1,
-                     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute((
             user,
@@ -404,6 +471,8 @@ fn insert(connection: &Connection, user: &str, row: &ConversationRow) -> rusqlit
             row.started_ms,
             row.used_ms,
             row.next_item,
+            &row.context,
+            &row.account,
         ))
         .map(drop)
 }
@@ -428,12 +497,13 @@ fn forget_items(connection: &Connection, user: &str, id: &str) -> rusqlite::Resu
 pub(super) fn bring_in(
     connection: &Connection,
     user: &str,
-    session: &str,
+    (session, context): (&str, Option<&str>),
     row: &ConversationRow,
     items: &[(String, String)],
 ) -> rusqlite::Result<()> {
     let next_item = i64::try_from(items.len()).unwrap_or(0) + 1;
-    let row = ConversationRow { session: session.to_owned(), next_item, ..row.clone() };
+    let (session, context) = (session.to_owned(), context.map(str::to_owned));
+    let row = ConversationRow { session, context, next_item, ..row.clone() };
     insert(connection, user, &row)?;
     let mut add = connection.prepare_cached(
         "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -444,23 +514,14 @@ pub(super) fn bring_in(
     Ok(())
 }
 
-/// Forgets everything that a session remembers about its agents.
-pub(super) fn forget_all_of(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<()> {
-    // Items first: they are found by the conversations that own them.
-    connection.execute(
-        "DELETE FROM conversation_item WHERE user = ?1 AND conversation IN
-         (SELECT id FROM conversation WHERE user = ?1 AND session = ?2)",
-        (user, session),
-    )?;
-    connection.execute("DELETE FROM conversation WHERE user = ?1 AND session = ?2", (user, session)).map(drop)
-}
-
 impl ConversationRow {
     /// A new one.
     pub fn new(id: String, session: &str, agent: &str, now_ms: i64) -> Self {
         ConversationRow {
             id,
             session: session.to_owned(),
+            context: None,
+            account: None,
             agent: agent.to_owned(),
             name: None,
             context_id: None,

@@ -38,7 +38,7 @@ pub(crate) struct EntryPlace<'a> {
 }
 
 /// Row of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EntryRow {
     /// The key.
     pub key: String,
@@ -58,7 +58,7 @@ pub(crate) enum EntryChange {
         /// The new revision; nothing after a removal.
         revision: Option<i64>,
     },
-    /// Another revision is there than the caller has seen: this one, or none.
+    /// Current revision, which differs from the expected one; `None` if the entry does not exist.
     Conflict(Option<i64>),
     /// Session not found or ended.
     NoSession,
@@ -72,7 +72,7 @@ impl Store {
 
     /// All entries of a kind, in order.
     pub(crate) fn entries(&self, place: EntryPlace<'_>) -> Result<Vec<EntryRow>> {
-        self.read(|connection| {
+        self.answer(&("entries", place.user, place.session, place.kind), |connection| {
             connection
                 .prepare_cached(
                     "SELECT key, value, revision FROM entry WHERE user = ?1 AND session = ?2 AND kind = ?3 ORDER BY key",
@@ -84,9 +84,9 @@ impl Store {
         })
     }
 
-    /// Sets an entry, or removes it with `None`. With `expected`, only if its revision is that one; 0 means that
-    /// there must be none. A removed entry goes on counting where it stopped, so that no revision comes twice. What
-    /// `record` makes of the old entry goes into the history in the same transaction.
+    /// Sets an entry, or removes it with `None`. If `expected` is set, the current revision must be equal; 0 means
+    /// that the entry must not exist. A removed entry keeps its revision counter, so that no revision repeats. The
+    /// operation that `record` makes of the old entry goes into the history in the same transaction.
     pub(crate) fn change_entry(
         &mut self,
         place: EntryPlace<'_>,

@@ -42,7 +42,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Appends messages if nobody has a turn or waits for one; else nothing is done.
+    /// Appends messages if no turn is held or waiting; otherwise does nothing.
     pub(crate) fn append_alone(
         &mut self,
         user: &str,

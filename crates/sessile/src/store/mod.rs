@@ -10,11 +10,13 @@
 //!
 //! Not for what people edit: contexts and settings are files.
 
+mod answers;
 mod approvals;
 mod backup;
 mod check;
 pub(crate) mod conversations;
 mod entries;
+mod group_commit;
 mod messages;
 mod migrate;
 mod open;
@@ -28,10 +30,13 @@ mod trusted;
 mod vacancy;
 
 pub use backup::{BackupSnapshot, column_list, is_unfit_row, new_in_memory, raise_revisions, save_revisions};
-pub use check::missing_column;
+pub use check::{SENT_CHANGE, missing_column};
 pub use entries::EntryKind;
 pub use operations::OperationFilter;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use answers::fuzz_lines;
+pub(crate) use answers::path_beside as answers_beside;
 pub(crate) use approvals::{ApprovalRow, NewApproval};
 pub(crate) use conversations::{
     ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, RenameOutcome,

@@ -1,9 +1,12 @@
 //! Opening the database, and making sense of its errors.
 
+use std::cell::OnceCell;
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -14,40 +17,34 @@ use crate::error::{Error, FileError, FileLockHolder, Result, StoreError};
 use crate::files::{
     LockedDir, Locker, MARK, NewFile, Wait, find_writer, make_file, network_file_system, require_file,
 };
+use crate::store::answers::{self, Answers};
+use crate::store::group_commit::{CommitGroup, GroupError};
 use crate::store::{check, migrate};
 
 /// Time that SQLite waits while it opens a database, before the holders of its locks are looked up.
 // As long as any lock is waited for in silence.
 const SLICE: Duration = Duration::from_millis(300);
 
-/// An open database.
+/// A database: open, or opened by the first question that has no answer in the file beside it.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(super) path: PathBuf,
-    pub(super) connection: Connection,
+    connection: OnceCell<Connection>,
+    /// Answers that need no connection; none in a store that is opened for writing.
+    pub(super) answers: Option<Answers>,
     /// Lock wait policy.
     pub(super) locker: Locker,
     /// Whether the file has the mark of state beside a `--config` file.
     is_marked: bool,
+    /// Writers of this process that share transactions.
+    group: Option<Arc<CommitGroup>>,
 }
 
 impl Store {
     /// Opens a store for reading; `None` if it does not exist.
     pub(crate) fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
-        let is_marked = match path.metadata() {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("read", path, error)),
-            Ok(found) => {
-                // SQLite would wait for a pipe and take a directory for a missing file.
-                require_file(path, &found)?;
-                crate::files::check_private(path, &found)?;
-                // A process was killed between making the file and filling it: nothing is in it yet.
-                if found.len() == 0 {
-                    return Ok(None);
-                }
-                found.mode() & MARK != 0
-            }
-        };
+        let Some(found) = Self::find(path)? else { return Ok(None) };
+        let is_marked = found.mode() & MARK != 0;
         // A connection is used by one thread only, so SQLite's mutexes would only cost time.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect_marked(path, flags, locker, is_marked)?;
@@ -79,6 +76,58 @@ impl Store {
                 Self::open_for_writing(path, locker).map(Some)
             }
         }
+    }
+
+    /// Metadata of a database that may be read; `None` if it does not exist.
+    pub(super) fn find(path: &Path) -> Result<Option<Metadata>> {
+        let found = match path.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            found => found.map_err(|error| Error::io("read", path, error))?,
+        };
+        // SQLite would wait for a pipe and take a directory for a missing file.
+        require_file(path, &found)?;
+        crate::files::check_private(path, &found)?;
+        // A process was killed between making the file and filling it: nothing is in it yet.
+        Ok(Some(found).filter(|found| found.len() > 0))
+    }
+
+    /// A database that no connection is open to yet.
+    pub(super) fn unopened(path: &Path, locker: &Locker) -> Self {
+        Store {
+            path: path.to_owned(),
+            connection: OnceCell::new(),
+            answers: None,
+            locker: locker.clone(),
+            is_marked: false,
+            group: None,
+        }
+    }
+
+    /// Connection, opened for reading on first use.
+    pub(super) fn connection(&self) -> Result<&Connection> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection);
+        }
+        let missing = || Error::io("read", &self.path, ErrorKind::NotFound.into());
+        let opened = Self::open_for_reading(&self.path, &self.locker)?.ok_or_else(missing)?;
+        let connection = opened.into_connection()?;
+        // Before the first answer, so that a commit after it is noticed.
+        if let Some(answers) = &self.answers {
+            answers.begin(&connection);
+        }
+        Ok(self.connection.get_or_init(|| connection))
+    }
+
+    /// The connection, if one was opened.
+    pub(super) fn opened(&self) -> Option<&Connection> {
+        self.connection.get()
+    }
+
+    /// The same for changes.
+    pub(super) fn connection_mut(&mut self) -> Result<&mut Connection> {
+        self.connection()?;
+        let missing = || Error::io("write", &self.path, ErrorKind::NotFound.into());
+        self.connection.get_mut().ok_or_else(missing)
     }
 
     /// Opens it for writing, and makes or migrates it first where needed.
@@ -124,8 +173,8 @@ impl Store {
         Self::migrate(path, locker, dir.is_marked())
     }
 
-    /// Makes a database with its mark under another name, so that nobody sees it, or the files that SQLite has beside it
-    /// meanwhile, without the mark. One that exists stays.
+    /// Creates a database with its mark under a temporary name, so that no process sees it, or SQLite's files beside
+    /// it, without the mark. An existing database stays.
     fn publish_marked(path: &Path, locker: &Locker) -> Result<()> {
         if path.symlink_metadata().is_ok() {
             return Ok(());
@@ -149,14 +198,25 @@ impl Store {
             return Err(store.too_new(found));
         }
         if found < migrate::VERSION {
-            migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+            // The caller holds the directory's lock. Answers name the version of the schema.
+            let migrated = migrate::run(store.connection_mut()?, found);
+            migrated.map_err(|error| store.error(&error))?;
         }
         Ok(store)
     }
 
+    /// Lets the changes of this store share transactions with those of other threads of this process.
+    pub(crate) fn join_group(mut self) -> Result<Self> {
+        let open = || Self::open_for_writing(&self.path, &self.locker)?.into_connection();
+        self.group = Some(CommitGroup::join(&self.path, open)?);
+        Ok(self)
+    }
+
     /// The database itself, for a service that keeps more in a file of this schema.
-    pub(crate) fn into_connection(self) -> Connection {
-        self.connection
+    pub(crate) fn into_connection(self) -> Result<Connection> {
+        self.connection()?;
+        let Store { path, connection, .. } = self;
+        connection.into_inner().ok_or_else(|| Error::io("read", path, ErrorKind::NotFound.into()))
     }
 
     /// The file.
@@ -192,21 +252,55 @@ impl Store {
 
     /// Runs a reading query.
     pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        query(&self.connection).map_err(|error| self.error(&error))
+        query(self.connection()?).map_err(|error| self.error(&error))
     }
 
-    /// Runs a change as one transaction. SQLite would let writers sleep and try again, the unlucky ones for ever;
-    /// the directory's lock lets them in one by one, and knows who holds it.
+    /// Runs a change as one transaction. SQLite would let writers sleep and retry, and could starve one of them. The
+    /// directory's lock queues them and knows its holder.
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
-        let outcome = (|| {
-            // Immediate: a deferred transaction that reads first can fail to upgrade, and would have to be retried.
-            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = change(&transaction)?;
-            transaction.commit()?;
-            Ok(result)
-        })();
+        if let Some(group) = &self.group {
+            return group.write((&self.path, &self.locker), change).map_err(|error| match error {
+                GroupError::Lock(error) => error,
+                GroupError::Sqlite(error) => self.error(&error),
+            });
+        }
+        let (alone, name) = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        let connection = self.connection_mut()?;
+        // Before the commit, so that no reader takes the old answers for current.
+        answers::discard(&alone, &name)?;
+        let outcome = run(connection, change);
         outcome.map_err(|error| self.error(&error))
+    }
+
+    /// The same for a change that no kept answer depends on, but those whose question or answer contains `subject`.
+    pub(super) fn write_keeping_answers<T>(
+        &mut self,
+        subject: &str,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let (alone, name) = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        let path = self.path.clone();
+        let connection = self.connection_mut()?;
+        let kept = answers::take(&alone, &path, &name, subject)?;
+        let changed = run(connection, change);
+        // Not after a failure: whether the change was made is not certain then.
+        if changed.is_ok() {
+            answers::put_back(&alone, &path, &name, &kept);
+        }
+        changed.map_err(|error| self.error(&error))
+    }
+
+    /// Does not sync the commits of this connection from now on: a power cut undoes the last ones, and damages nothing. For
+    /// rows that are worth nothing after one.
+    pub(crate) fn without_sync(self) -> Result<Self> {
+        let connection = self.connection()?;
+        let relaxed = connection
+            // The log is written back every few commits: whoever opens it next reads all of it.
+            .execute_batch("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=64")
+            // Writing it back needs two syncs, which closing would do each time.
+            .and_then(|()| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
+        relaxed.map_err(|error| self.error(&error))?;
+        Ok(self)
     }
 
     /// Runs a change that brings its own transaction. The caller has the directory's lock.
@@ -214,7 +308,7 @@ impl Store {
         &mut self,
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let outcome = change(&mut self.connection);
+        let outcome = change(self.connection_mut()?);
         outcome.map_err(|error| self.error(&error))
     }
 
@@ -231,7 +325,7 @@ impl Store {
         }
         make_log(path)?;
         let store = Self::connect(path, flags, locker)?;
-        let kept = store.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        let kept = store.connection()?.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         kept.map_err(|error| store.error(&error))?;
         Ok(Store { is_marked, ..store })
     }
@@ -247,26 +341,29 @@ impl Store {
             let connection = Connection::open_with_flags(path, flags)?;
             // Its own locks are held for moments only, but among a hundred processes by others again and again.
             connection.busy_timeout(locker.longest())?;
+            // Otherwise SQLite prepares a statement again whenever a value is bound that its plan might depend on, at every run.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             tracing::debug!(path = %path.display(), "opened store");
             Ok(connection)
         };
         match connect() {
             Ok(connection) => {
-                Ok(Store { path: path.to_owned(), connection, locker: locker.clone(), is_marked: false })
+                Ok(Store { connection: OnceCell::from(connection), ..Self::unopened(path, locker) })
             }
             Err(error) => Err(describe(path, &error, patience)),
         }
     }
 
-    /// Runs the first query of a connection, which may have to wait for a recovery. A process that is stopped in one
-    /// holds SQLite's locks for ever, so it is looked who holds them.
+    /// Runs the first query of a connection, which may have to wait for a recovery. A process that is stopped during
+    /// a recovery never releases SQLite's locks, so the error names the holder.
     fn first_read<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut wait = Wait::new(&self.locker, &self.path);
         // SQLite cannot tell who holds its locks; between two short waits `/proc/locks` can.
-        let slice = self.connection.busy_timeout(self.locker.timeout().min(SLICE));
+        let connection = self.connection()?;
+        let slice = connection.busy_timeout(self.locker.timeout().min(SLICE));
         slice.map_err(|error| self.error(&error))?;
         let read = loop {
-            match query(&self.connection) {
+            match query(connection) {
                 Err(error) if is_busy(&error) => {
                     let holder = holder_of(&self.path);
                     if !wait.goes_on_unseen(holder.clone()) {
@@ -284,13 +381,13 @@ impl Store {
         };
         // Only the first query can meet a recovery; later ones wait for short transactions of others.
         let longest = self.locker.longest();
-        read.and_then(|read| self.connection.busy_timeout(longest).map(|()| read))
+        read.and_then(|read| connection.busy_timeout(longest).map(|()| read))
             .map_err(|error| self.error(&error))
     }
 
     fn ready_for_writing(self) -> Result<Self> {
         let prepared = self
-            .connection
+            .connection()?
             // FULL syncs the log at every commit: with NORMAL a power cut could undo an acknowledged change.
             .execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
         prepared.map_err(|error| self.error(&error))?;
@@ -308,12 +405,24 @@ impl Store {
     fn error(&self, error: &rusqlite::Error) -> Error {
         // SQLite reports a number that cannot grow as a full disk.
         if error.sqlite_error_code() == Some(ErrorCode::DiskFull)
-            && let Some(detail) = check::exhausted_number(&self.connection)
+            && let Some(detail) = self.opened().and_then(check::exhausted_number)
         {
             return StoreError::Corrupt { path: self.path.clone(), detail }.into();
         }
         describe(&self.path, error, self.locker.timeout())
     }
+}
+
+/// Runs a change as one transaction.
+fn run<T>(
+    connection: &mut Connection,
+    change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    // Immediate: a deferred transaction that reads first can fail to upgrade, and would have to be retried.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let result = change(&transaction)?;
+    transaction.commit()?;
+    Ok(result)
 }
 
 /// The database file exists from its first moment with no permission for anyone else.
@@ -345,8 +454,8 @@ fn make_log(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether nobody can be writing the database, so that it may be read without its shared memory: that memory
-/// cannot be made, because the directory is read-only or the disk full, and nothing waits in a write-ahead log.
+/// Whether the database has no writer and can be read without shared memory: the shared memory cannot be created,
+/// because the directory is read-only or the disk is full, and the write-ahead log is empty.
 fn is_at_rest(path: &Path, error: &Error) -> bool {
     let dir = path.parent().unwrap_or(Path::new("."));
     let log = beside(path, "-wal");
@@ -436,7 +545,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");
         let store = Store::open_for_writing(&path, &locker()).unwrap();
-        store.connection.execute_batch("PRAGMA user_version = 9999").unwrap();
+        store.connection().unwrap().execute_batch("PRAGMA user_version = 9999").unwrap();
         drop(store);
         assert!(matches!(
             Store::open_for_writing(&path, &locker()),
@@ -453,7 +562,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");
         let other = Store::open_for_writing(&path, &locker()).unwrap();
-        other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        other.connection().unwrap().execute_batch("BEGIN IMMEDIATE").unwrap();
         let begun = std::time::Instant::now();
         let mut store = Store::open_for_writing(&path, &Locker::new(Duration::ZERO)).unwrap();
         let error = store.trust(&[("a".into(), "b".into())], 0).unwrap_err();

@@ -31,9 +31,9 @@ impl PointerKind {
 pub enum Scope {
     /// One terminal.
     Terminal,
-    /// One directory; the value itself stands in its `local.toml`.
+    /// Directory; the value itself is in its `local.toml`.
     Directory,
-    /// The user; the value itself stands in `config.toml`.
+    /// User; the value itself is in `config.toml`.
     Global,
 }
 
@@ -57,7 +57,7 @@ impl Scope {
 }
 
 /// Key of a pointer: kind, scope, place and account.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PointerKey {
     /// Kind of the target.
     pub kind: PointerKind,
@@ -73,7 +73,7 @@ pub(crate) struct PointerKey {
 pub(super) type PointerState = (Option<String>, Option<String>);
 
 /// Row of a pointer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PointerRow {
     /// Key.
     pub key: PointerKey,
@@ -99,7 +99,7 @@ fn row(kind: PointerKind, row: &Row<'_>) -> rusqlite::Result<PointerRow> {
 impl Store {
     /// One pointer.
     pub(crate) fn pointer(&self, key: &PointerKey) -> Result<Option<PointerRow>> {
-        self.read(|connection| {
+        self.answer(&("pointer", key), |connection| {
             connection
                 .prepare_cached(
                     "SELECT scope, place, account, value, previous FROM pointer
@@ -114,7 +114,7 @@ impl Store {
 
     /// Every pointer to things of a kind.
     pub(crate) fn pointers(&self, kind: PointerKind) -> Result<Vec<PointerRow>> {
-        self.read(|connection| {
+        self.answer(&("pointers", kind), |connection| {
             connection
                 .prepare("SELECT scope, place, account, value, previous FROM pointer WHERE kind = ?1")?
                 .query_map([kind.as_str()], |found| row(kind, found))?
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    /// Sets a pointer; what it had becomes the previous one, unless it is the same.
+    /// Sets a pointer, with the value that it had before.
     pub(crate) fn set_pointer(
         &mut self,
         key: &PointerKey,
@@ -143,7 +143,7 @@ impl Store {
         })
     }
 
-    /// Sets a pointer, or forgets it, if it says what the caller has seen: what it points to, and what before.
+    /// Sets or deletes a pointer, if its current and previous values are those that the caller has read.
     pub(crate) fn swap_pointer(
         &mut self,
         key: &PointerKey,

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result, StoreError};
 use crate::files::{LockedDir, Locker, with_ending};
-use crate::store::{Store, check};
+use crate::store::{Store, answers, check};
 
 /// Report of a recovery.
 #[derive(Clone, Debug)]
@@ -62,6 +62,7 @@ impl Store {
                 })
                 .find(|ending| !dir.join(name(ending)).exists())
                 .unwrap_or_default();
+        answers::discard(&alone, Path::new(path.file_name().unwrap_or_default()))?;
         // The database last: after a crash in between, no log of the old database stands beside a new one.
         for beside in ["-wal", "-shm", ""] {
             if dir.join(name(beside)).exists() {
@@ -135,7 +136,8 @@ fn common_columns(damaged: &Connection, to: &Store, table: &str) -> rusqlite::Re
         found.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));
     }
     let known = to
-        .connection
+        .connection()
+        .map_err(|_| rusqlite::Error::InvalidQuery)?
         .prepare("SELECT name FROM pragma_table_info(?1, 'main')")?
         .query_map([table], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;

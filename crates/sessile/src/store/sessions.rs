@@ -1,6 +1,7 @@
 //! Sessions as rows. Every query carries the user.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::store::{
@@ -8,7 +9,7 @@ use crate::store::{
 };
 
 /// Row of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SessionRow {
     /// User that owns it.
     pub user: String,
@@ -83,10 +84,12 @@ impl Store {
         check_ms: i64,
         contents: &InitialContent,
     ) -> Result<bool> {
-        self.write(|connection| {
+        let add = |connection: &Connection| {
             if let Some(name) = &new.name {
                 let taken = connection
-                    .prepare_cached("SELECT 1 FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL")?
+                    .prepare_cached(
+                        "SELECT 1 FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL",
+                    )?
                     .exists((&new.user, name))?;
                 if taken {
                     return Ok(false);
@@ -119,19 +122,22 @@ impl Store {
             }
             messages::append(connection, &new.user, &new.id, 0, &contents.messages, new.started_ms)?;
             for (conversation, items) in &contents.conversations {
-                conversations::bring_in(connection, &new.user, &new.id, conversation, items)?;
+                let place = (new.id.as_str(), new.context.as_deref());
+                conversations::bring_in(connection, &new.user, place, conversation, items)?;
             }
             if let Some(operation) = &contents.operation {
                 let subject = new.name.clone().unwrap_or_else(|| new.id.clone());
                 operations::insert(connection, &OperationRow { subject, ..operation.clone() })?;
             }
             Ok(true)
-        })
+        };
+        // No question but by its own id finds a session without a name.
+        if new.name.is_none() { self.write_keeping_answers(&new.id, add) } else { self.write(add) }
     }
 
     /// A session by its id.
     pub(crate) fn session(&self, user: &str, id: &str) -> Result<Option<SessionRow>> {
-        self.read(|connection| {
+        self.answer(&("session", user, id), |connection| {
             connection
                 .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2"))?
                 .query_row((user, id), row)
@@ -146,7 +152,8 @@ impl Store {
         if text.parse::<crate::names::SessionId>().is_ok() {
             return Ok(self.session(user, text)?.into_iter().collect());
         }
-        self.read(|connection| {
+        let is_hex = text.len() >= 4 && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+        let search = |connection: &Connection| {
             let find = |clause: &str, limit: u32| {
                 connection
                     .prepare_cached(&format!(
@@ -159,7 +166,6 @@ impl Store {
             if !live.is_empty() {
                 return Ok(live);
             }
-            let is_hex = text.len() >= 4 && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
             if is_hex {
                 // '~' sorts after every character of an id.
                 let by_id = find("id >= ?2 AND id < ?2 || '~'", 2)?;
@@ -169,7 +175,9 @@ impl Store {
             }
             // Ids are UUIDs of version 7, whose order is that of their times.
             find("name = ?2 ORDER BY id DESC", 1)
-        })
+        };
+        // Any new session may have an id that begins like this, so that no answer is kept.
+        if is_hex { self.read(search) } else { self.answer(&("sessions", user, text), search) }
     }
 
     /// Sessions in the order of their ids, newest first, after the one given.
@@ -235,7 +243,8 @@ impl Store {
 
     /// Ends a session; returns whether it lived.
     pub(crate) fn end_session(&mut self, user: &str, id: &str, now_ms: i64, reason: &str) -> Result<bool> {
-        self.write(|connection| {
+        // Every answer about a session has its id, but that no live session has a name.
+        self.write_keeping_answers(id, |connection| {
             let ended = connection
                 .prepare_cached(
                     "UPDATE session SET ended_ms = ?3, end_reason = ?4 WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL",
@@ -263,9 +272,9 @@ impl Store {
         })
     }
 
-    /// Forgets a session that has ended, with everything in it; returns whether it was there.
+    /// Deletes a session that has ended, with its entries and messages. Its conversations stay. Returns whether it existed.
     pub(crate) fn forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
-        self.write(|connection| {
+        self.write_keeping_answers(id, |connection| {
             let gone = connection.execute(
                 "DELETE FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NOT NULL",
                 (user, id),
@@ -274,7 +283,6 @@ impl Store {
             if gone == 1 {
                 connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
                 connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
-                conversations::forget_all_of(connection, user, id)?;
             }
             Ok(gone == 1)
         })

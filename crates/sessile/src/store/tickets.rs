@@ -78,7 +78,7 @@ pub(super) fn drop_leases_of(connection: &Connection, session: &str) -> rusqlite
         .map(drop)
 }
 
-/// What turns of a session queue for.
+/// Resource of a session's turns.
 pub(crate) fn turn_resource(user: &str, session: &str) -> String {
     format!("turn:{user}:{session}")
 }
@@ -176,8 +176,8 @@ impl Store {
         })
     }
 
-    /// Notes that a ticket's turn has come, with the end of the lease if it is one. Returns false if the ticket is
-    /// gone: it was broken.
+    /// Marks a ticket as held, with the expiry of a lease. Returns false if the ticket no longer exists: it was
+    /// broken.
     pub(crate) fn hold_ticket(&mut self, token: i64, now_ms: i64, lease: Option<&LeaseEnd>) -> Result<bool> {
         self.write(|connection| {
             let changed = connection
@@ -225,7 +225,7 @@ impl Store {
         })
     }
 
-    /// Gives a ticket back; returns false if it was gone already.
+    /// Deletes a ticket; returns false if it no longer exists.
     pub(crate) fn drop_ticket(&mut self, token: i64) -> Result<bool> {
         self.write(|connection| {
             Ok(connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])? == 1)

@@ -8,7 +8,7 @@ use crate::store::Store;
 impl Store {
     /// Whether this content of a file was trusted.
     pub(crate) fn is_trusted(&self, path: &str, fingerprint: &str) -> Result<bool> {
-        self.read(|connection| {
+        self.answer(&("trusted", path, fingerprint), |connection| {
             connection
                 .prepare_cached("SELECT 1 FROM trusted WHERE path = ?1 AND fingerprint = ?2")?
                 .exists((path, fingerprint))

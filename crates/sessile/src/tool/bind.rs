@@ -11,7 +11,9 @@ use crate::context::Bindings;
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
-use crate::tool::profile::{Binding, Edit, ExistenceCheck, Isolation, Profile};
+use crate::tool::drift::{TargetAddress, addresses};
+use crate::tool::gitconfig;
+use crate::tool::profile::{Binding, Edit, EditFormat, ExistenceCheck, Isolation, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
 use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies, ini};
 use crate::tool::tree::{Notation, Scalar, TreePath};
@@ -33,6 +35,9 @@ pub struct AppliedBinding {
     /// A key that no variable carries, of a tool that variables alone do not isolate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uncarried: Option<UncarriedKey>,
+    /// Addresses of the bound targets in the copies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) addresses: Vec<TargetAddress>,
     /// The files it rests on, as they were.
     stamps: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -75,7 +80,7 @@ impl AppliedBinding {
         profile.targets.iter().all(|set| value(&self.bindings, &set.name) == value(bindings, &set.name))
     }
 
-    /// Whether it still holds: the context says the same, and nobody has touched the files since.
+    /// Whether the binding is up to date: the context's bindings and the files are unchanged.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         self.bindings == *bindings && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
     }
@@ -113,7 +118,7 @@ impl Binder<'_> {
             variables.extend(binding.variables.iter().map(|(name, text)| (name.clone(), fill(text))));
             // A variable can still pin a shared tool; editing its file would change the user's own.
             if let (false, Some(reason)) = (binding.edit.is_empty(), self.shared) {
-                return Err(self.invalid(key, format!("it cannot be set for one session: {reason}")));
+                return Err(self.invalid(key, format!("cannot be set for one session: {reason}")));
             }
             if self.shared.is_none() {
                 files.extend(self.check_exists(key, binding, value, &said)?);
@@ -130,6 +135,11 @@ impl Binder<'_> {
             clears: self.clears(bindings),
             restricted: false,
             uncarried: self.uncarried(bindings),
+            // A shared tool has no copy that could differ.
+            addresses: match self.shared {
+                Some(_) => Vec::new(),
+                None => addresses(self.profile, self.room, bindings),
+            },
             stamps,
         })
     }
@@ -187,10 +197,22 @@ impl Binder<'_> {
         let fill = |text: &str| filled(text, "", &said);
         let copies = self.copies_of_targets(&fill);
         let is_known = |key: &str, name: &str| needs_no_entry(self.profile, bindings, key, name);
-        if let Some(MissingTarget { set, name, looked }) = copies.missing(&bound, is_known)? {
+        let missing = copies.missing(&bound, is_known).map_err(|error| self.in_original(error))?;
+        if let Some(MissingTarget { set, name, looked }) = missing {
             return Err(self.not_found(&set, &name, &looked));
         }
         if is_strict { copies.restrict(&bound) } else { Ok(()) }
+    }
+
+    /// An error of a copy that cannot be understood, with the path of the file that the user can repair.
+    fn in_original(&self, error: Error) -> Error {
+        match error {
+            Error::Tool(ToolError::InvalidFile { path, line, message }) => {
+                let path = self.original(&path).into_iter().next().unwrap_or(path);
+                Error::Tool(ToolError::InvalidFile { path, line, message })
+            }
+            other => other,
+        }
     }
 
     fn copies_of_targets<'a>(&'a self, fill: &'a dyn Fn(&str) -> String) -> TargetCopies<'a> {
@@ -289,14 +311,7 @@ impl Binder<'_> {
         edits: impl Iterator<Item = &'e (&'e str, &'e Edit, &'e str)>,
         said: &BTreeMap<String, String>,
     ) -> Result<Option<String>> {
-        let mut tree = notation.parse(path, text).map_err(|error| match error {
-            Error::Tool(ToolError::InvalidFile { line, message, .. }) => {
-                // The error names the file that the user can repair, not its copy in the room.
-                let path = self.original(path).into_iter().next().unwrap_or_default();
-                Error::Tool(ToolError::InvalidFile { path, line, message })
-            }
-            other => other,
-        })?;
+        let mut tree = notation.parse(path, text).map_err(|error| self.in_original(error))?;
         let before = tree.clone();
         for (key, edit, value) in edits {
             let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
@@ -341,6 +356,9 @@ impl Binder<'_> {
                 None => fill(edit.value.as_deref().unwrap_or("{value}")),
             };
             new = match edit.set.as_deref().and_then(|place| place.rsplit_once('.')) {
+                Some((title, name)) if edit.format == EditFormat::Gitconfig => {
+                    gitconfig::with_value(&new, &fill(title), &fill(name), &wanted)
+                }
                 Some((title, name)) => ini::with_value(&new, &fill(title), &fill(name), &wanted),
                 None => wanted,
             };
@@ -367,11 +385,9 @@ impl Binder<'_> {
         let above = path.ancestors().skip(1).take_while(|dir| *dir != self.room);
         for dir in above {
             if dir.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-                return Err(SessionError::UnsafeRoom {
-                    path: dir.to_owned(),
-                    reason: "it was replaced by a link",
-                }
-                .into());
+                return Err(
+                    SessionError::UnsafeRoom { path: dir.to_owned(), reason: "replaced by a link" }.into()
+                );
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ use crate::tool::bind::filled;
 use crate::tool::catalog::Source;
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::profile::{ExistenceCheck, Profile, Seed};
-use crate::tool::seed::sources;
+use crate::tool::seed::{bound_source, sources};
 use crate::tool::target::{BoundTargets, names_in};
 
 /// How many targets a warning names.
@@ -210,7 +210,7 @@ impl OriginalFiles<'_> {
         // Wrong values are an error elsewhere (`check_binding`).
         let Ok(said) = binding_values(profile, bindings) else { return Vec::new() };
         let fill = |text: &str| filled(text, "", &said);
-        let locate = |file: &str| self.locate(profile, Path::new(file));
+        let locate = |file: &str| self.locate(profile, Path::new(file), &said);
         let mut unknown = Vec::new();
         for (key, names) in bound_targets(profile, bindings, &said) {
             let set = profile.targets.iter().find(|set| set.name == key);
@@ -225,13 +225,14 @@ impl OriginalFiles<'_> {
     }
 
     /// The originals of a file in the room.
-    fn locate(&self, profile: &Profile, file: &Path) -> Vec<PathBuf> {
+    fn locate(&self, profile: &Profile, file: &Path, said: &BTreeMap<String, String>) -> Vec<PathBuf> {
         let home: Vec<Seed> = profile.home_seeds().collect();
         let mut seeds = profile.seed.iter().chain(&home);
         let found = seeds.find_map(|seed| Some((seed, file.strip_prefix(&seed.to).ok()?)));
         let Some((seed, rest)) = found else { return Vec::new() };
         let world = self.state.world();
         let own = seed.variable.as_deref().and_then(|name| self.originals.get(world, name));
+        let own = bound_source(profile, seed, said, &self.paths).or(own);
         let below = |path: PathBuf| if rest.as_os_str().is_empty() { path } else { path.join(rest) };
         sources(seed, &self.paths, own, world.cwd()).into_iter().map(below).collect()
     }

@@ -8,13 +8,28 @@ use serde::Serialize;
 use crate::call::ConfigSource;
 use crate::context::{Context, toml_files};
 use crate::error::{FileError, Result, ToolError, UsageError};
+use crate::files::require_no_dangling_link;
 use crate::names::nearest;
-use crate::settings::{Disclosure, Document};
+use crate::settings::{Disclosure, Document, StaticData};
 use crate::state::State;
 use crate::text::{quoted, shown};
 use crate::tool::profile::Profile;
 
 include!(concat!(env!("OUT_DIR"), "/built_in_profiles.rs"));
+
+/// Profile that the library has, parsed when it was built.
+struct BuiltIn {
+    /// Path of its file in the repository.
+    path: &'static str,
+    name: &'static str,
+    content: StaticData,
+}
+
+impl BuiltIn {
+    fn profile(&self) -> Result<Profile> {
+        Profile::of_document(&Document::built_in(Path::new(self.path), &self.content))
+    }
+}
 
 /// Source of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,9 +60,8 @@ impl Tools<'_> {
     pub fn list(&self) -> Result<Vec<(Profile, Source)>> {
         let mut found = BTreeMap::new();
         // Built-in ones first: a profile of the user's replaces the one of its name.
-        for (path, text) in BUILT_IN {
-            let profile = Profile::parse(Path::new(path), text)?;
-            found.insert(profile.name.clone(), (profile, Source::BuiltIn));
+        for built_in in BUILT_IN {
+            found.insert(built_in.name.to_owned(), (built_in.profile()?, Source::BuiltIn));
         }
         for path in self.user_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
             let profile = load(&path)?;
@@ -60,13 +74,8 @@ impl Tools<'_> {
             let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             if found.contains_key(stem) {
                 let name = quoted(stem);
-                self.state.warn(
-                    format!(
-                        "{}: tool {name} is known already; the project's is ignored",
-                        shown(path.display())
-                    ),
-                    None,
-                );
+                self.state
+                    .warn(format!("{}: ignored: tool {name} already exists", shown(path.display())), None);
                 continue;
             }
             let text = self.state.read(&path)?.unwrap_or_default();
@@ -74,9 +83,9 @@ impl Tools<'_> {
             if !crate::settings::trust::is_trusted(self.state.app(), self.state.store()?, &path, &text)? {
                 let root = project.map(|project| project.root().to_owned()).unwrap_or_default();
                 self.state.warn(
-                    format!("{} is not trusted, so the tool is not isolated", shown(path.display())),
+                    format!("{} is not trusted; the tool is not isolated", shown(path.display())),
                     Some(format!(
-                        "read it, then trust it: {} trust {}",
+                        "review the profile, then trust it: {} trust {}",
                         self.state.app().name(),
                         crate::text::shell_quoted(&root.to_string_lossy())
                     )),
@@ -92,13 +101,10 @@ impl Tools<'_> {
     /// A tool by its name or by one of its programs.
     pub fn get(&self, name: &str) -> Result<(Profile, Source)> {
         // Most are built in: reading one file is quicker than reading all of them.
-        let file = format!("tools/{name}.toml");
-        let overridden =
-            |dir: Option<PathBuf>| dir.is_some_and(|dir| dir.join(format!("{name}.toml")).exists());
-        if let Some((path, text)) = BUILT_IN.iter().find(|(path, _)| *path == file)
-            && !overridden(self.user_dir())
+        if let Some(built_in) = BUILT_IN.iter().find(|built_in| built_in.name == name)
+            && !self.is_overridden(name)?
         {
-            return Ok((Profile::parse(Path::new(path), text)?, Source::BuiltIn));
+            return Ok((built_in.profile()?, Source::BuiltIn));
         }
         // Not a built-in name: it may be a program's, or a profile of the user or project.
         let mut all = self.list()?;
@@ -115,6 +121,17 @@ impl Tools<'_> {
         }
     }
 
+    /// Whether the user has a profile with the name of a built-in one.
+    fn is_overridden(&self, name: &str) -> Result<bool> {
+        let Some(path) = self.user_dir().map(|dir| dir.join(format!("{name}.toml"))) else {
+            return Ok(false);
+        };
+        match path.exists() {
+            true => Ok(true),
+            false => require_no_dangling_link(&path).map(|()| false),
+        }
+    }
+
     fn user_dir(&self) -> Option<PathBuf> {
         match self.state.source() {
             // `--config` and `--no-config` leave out whatever else the user has configured.
@@ -122,6 +139,13 @@ impl Tools<'_> {
             _ => None,
         }
     }
+}
+
+/// The places that the built-in profiles name for the import.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn built_in_imports() -> Vec<crate::tool::profile::ImportPlace> {
+    let profiles = BUILT_IN.iter().filter_map(|built_in| built_in.profile().ok());
+    profiles.flat_map(|profile| profile.imports).collect()
 }
 
 /// Bindings of a context to unknown tools or keys, a sentence each.
@@ -172,9 +196,9 @@ mod tests {
     #[test]
     fn every_built_in_profile_is_valid_and_named_like_its_file() {
         assert!(BUILT_IN.len() >= 30, "{} profiles", BUILT_IN.len());
-        for (path, text) in BUILT_IN {
-            let profile =
-                named_like_file(Path::new(path), Profile::parse(Path::new(path), text).unwrap()).unwrap();
+        for built_in in BUILT_IN {
+            let path = built_in.path;
+            let profile = named_like_file(Path::new(path), built_in.profile().unwrap()).unwrap();
             let race = profile.race.as_ref();
             assert!(race.is_none_or(|race| race.write.is_some() == race.read_all.is_some()), "{path}");
             assert!(!profile.programs.is_empty(), "{path}");
@@ -186,12 +210,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn built_in_profiles_say_what_their_files_say() {
+        assert_eq!(BUILT_IN.len(), TEXTS.len());
+        for (built_in, text) in BUILT_IN.iter().zip(TEXTS) {
+            let file = Document::parse(Path::new(built_in.path), (*text).to_owned()).unwrap();
+            let own = Document::built_in(Path::new(built_in.path), &built_in.content);
+            assert!(own.root().is_same_as(file.root()), "{}", built_in.path);
+        }
+    }
+
     /// Two tools may lead the same variable to the same place, and to no other.
     #[test]
     fn no_two_tools_fight_over_a_variable() {
         let mut seen: BTreeMap<String, (String, String)> = BTreeMap::new();
-        for (path, text) in BUILT_IN {
-            let profile = Profile::parse(Path::new(path), text).unwrap();
+        for built_in in BUILT_IN {
+            let profile = built_in.profile().unwrap();
             for (name, value) in profile.variables {
                 let (other, before) =
                     seen.entry(name.clone()).or_insert_with(|| (profile.name.clone(), value.clone()));

@@ -1,4 +1,4 @@
-//! Current targets: what the user's own files and variables select, outside any session.
+//! Current targets: those that the user's own files and variables select, outside any session.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use crate::tool::target::ToolSelection;
 /// Most files that a selection is looked for in.
 const MOST_FILES: usize = 16;
 
-/// The bindings that a session would need to have the targets which the tools use now, each `TOOL.KEY=VALUE`. What a tool
-/// uses without a selection is left out, and so are secrets.
+/// Bindings of a session with the targets that the tools use now, each `TOOL.KEY=VALUE`. Implicit targets and secrets
+/// are left out.
 pub fn current_bindings(state: &State) -> Result<Vec<String>> {
     let current = CurrentTargets {
         state,

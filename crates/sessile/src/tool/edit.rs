@@ -1,9 +1,10 @@
-//! Files that bindings change: what they say, and what they say with a bound value in them.
+//! Files that bindings change: reading values, and writing bound ones.
 
 use std::path::Path;
 
 use crate::error::Result;
 use crate::files::read_up_to;
+use crate::tool::gitconfig;
 use crate::tool::profile::{Edit, EditFormat};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
 use crate::tool::target::ini;
@@ -16,6 +17,7 @@ impl EditFormat {
             "yaml" => EditFormat::Yaml,
             "json" => EditFormat::Json,
             "ini" => EditFormat::Ini,
+            "gitconfig" => EditFormat::Gitconfig,
             "text" => EditFormat::Text,
             _ => return None,
         })
@@ -26,7 +28,7 @@ impl EditFormat {
         match self {
             EditFormat::Yaml => Some(Notation::Yaml),
             EditFormat::Json => Some(Notation::Json),
-            EditFormat::Ini | EditFormat::Text => None,
+            EditFormat::Ini | EditFormat::Gitconfig | EditFormat::Text => None,
         }
     }
 
@@ -35,6 +37,7 @@ impl EditFormat {
         match (self, self.notation()) {
             (_, Some(notation)) => notation.parse(path, text),
             (EditFormat::Ini, None) => Ok(ini::tree(text)),
+            (EditFormat::Gitconfig, None) => Ok(gitconfig::tree(text)),
             (_, None) => Ok(Tree::Scalar(Scalar::quoted(text.trim()))),
         }
     }

@@ -17,6 +17,7 @@
 //! | `current` | targets that the user's own files and variables select |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `protection`, `withheld` | targets that only guarded contexts bind; removing them from the copies of other sessions |
+//! | `variable_reach` | variables that reach such a target |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
 //! | `drift` | pinned values that a command of the session has moved |
 //! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
@@ -50,11 +51,14 @@ mod symlink_farm;
 mod target;
 mod tool_states;
 pub(crate) mod tree;
+mod variable_reach;
 mod withheld;
 mod workdir_state;
 
 pub use bind::{AppliedBinding, UncarriedKey};
 pub use binding::{UnknownTarget, unknown_targets};
+#[cfg(any(test, fuzzing))]
+pub(crate) use catalog::built_in_imports;
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use current::current_bindings;
 pub use drift::{Drift, drift};
@@ -62,7 +66,8 @@ pub use paths::{Originals, own_values};
 pub use plan::{Copies, HomeOnlyState, OversizedState, Plan, PreparedTool, WorkSeed};
 pub use prepare::prepare;
 pub use profile::{
-    Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
+    Append, Binding, Edit, ExistenceCheck, Format, ImportPlace, ImportedThing, Isolation, Placeholder,
+    Profile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
 };
 pub use protection::{ContextProtection, GuardedTarget, guarded_targets};
 pub use scope::{IsolationScope, Level};
@@ -73,11 +78,13 @@ pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
 pub(crate) use bind::filled;
 pub(crate) use binding::check_binding;
-pub(crate) use paths::ORIGINALS;
+pub(crate) use paths::{ORIGINALS, SessionPaths};
 pub(crate) use prepare::withdraw;
 pub(crate) use protection::{OriginalFiles, targets_of};
 pub(crate) use salvage::salvage;
-pub(crate) use seed::is_like;
-pub(crate) use target::target_names_in;
-pub(crate) use withheld::own_variables;
+pub(crate) use seed::{is_like, is_variable_like, make_dir as make_room_dir};
+#[cfg(any(test, fuzzing))]
+pub(crate) use target::check_edits;
+pub(crate) use target::{ImportEntry, import_entries, target_names_in};
+pub(crate) use withheld::{WithheldVariable, own_variables};
 pub(crate) use workdir_state::displaced_copies;

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::error::{Error, FileError, Result};
 use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
-    Append, Binding, Edit, EditFormat, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed,
-    SharedWhen,
+    Append, Binding, Edit, EditFormat, ExistenceCheck, Format, ImportPlace, ImportedThing, Isolation,
+    Placeholder, Profile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
 };
 use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 
@@ -38,6 +38,7 @@ impl Profile {
             "not-isolated",
             "clears",
             "always-clears",
+            "command-clears",
             "current",
             "user",
             "switches",
@@ -51,6 +52,7 @@ impl Profile {
             "bind",
             "target",
             "import",
+            "reach",
             "not-protected",
             "race",
         ])?;
@@ -103,6 +105,7 @@ impl Profile {
             not_protected: root.list("not-protected")?,
             clears: root.list("clears")?,
             always_clears: root.list("always-clears")?,
+            command_clears: root.list("command-clears")?,
             current: root.optional_words("current")?,
             user: root.optional_words("user")?,
             switches: root.list("switches")?,
@@ -115,6 +118,7 @@ impl Profile {
             work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
             bind,
             targets,
+            reaches: root.tables("reach")?.iter().map(Table::reach).collect::<Result<_>>()?,
             imports: root.tables("import")?.iter().map(Table::import).collect::<Result<_>>()?,
             race: root.optional("race")?.map(|table| table.race()).transpose()?,
         })
@@ -262,6 +266,7 @@ impl<'a> Table<'a> {
             "variable",
             "format",
             "merge",
+            "keys",
             "absolute",
             "absolute-commands",
             "append",
@@ -286,6 +291,7 @@ impl<'a> Table<'a> {
             variable: self.optional_text("variable")?,
             format: self.format()?,
             merge: self.flag("merge", false)?,
+            keys: self.list("keys")?,
             absolute: self.list("absolute")?,
             absolute_commands: self.list("absolute-commands")?,
             append: append.transpose()?,
@@ -298,13 +304,25 @@ impl<'a> Table<'a> {
     }
 
     fn binding(&self) -> Result<Binding> {
-        self.only(&["about", "needs", "default", "flag", "variables", "exists", "edit"])?;
+        self.only(&[
+            "about",
+            "needs",
+            "default",
+            "flag",
+            "protects",
+            "variables",
+            "source-of",
+            "exists",
+            "edit",
+        ])?;
         Ok(Binding {
             about: self.text("about")?,
             needs: self.list("needs")?,
             default: self.optional_text("default")?,
             flag: self.flag("flag", false)?,
+            protects: self.flag("protects", false)?,
             variables: self.pairs("variables")?,
+            source_of: self.optional_text("source-of")?,
             exists: self.tables("exists")?.iter().map(Table::exists).collect::<Result<_>>()?,
             edit: self.tables("edit")?.iter().map(Table::edit).collect::<Result<_>>()?,
         })
@@ -316,11 +334,12 @@ impl<'a> Table<'a> {
         for table in self.tables("target")? {
             table.only(&[
                 "name", "file", "format", "entries", "content", "url", "refs", "keep", "drop", "plain",
-                "identity", "selected",
+                "identity", "selected", "reach",
             ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
             let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
-                sets.push(TargetSet { name, places: Vec::new(), identity: Vec::new(), selected: None });
+                let (places, identity, variables) = (Vec::new(), Vec::new(), ReachVariables::default());
+                sets.push(TargetSet { name, places, identity, selected: None, variables });
                 sets.len() - 1
             });
             sets[at].places.push(place);
@@ -328,14 +347,73 @@ impl<'a> Table<'a> {
             if let Some(selected) = table.optional("selected")? {
                 sets[at].selected = Some(selected.target_selection()?);
             }
+            if let Some(reach) = table.optional("reach")? {
+                reach.only(&["selects", "fields", "completes", "named", "files"])?;
+                sets[at].variables = reach.reach_variables()?;
+            }
         }
         Ok(sets)
     }
 
-    /// A place with values of a binding that no copy has.
-    fn import(&self) -> Result<(String, TargetPlace)> {
-        self.only(&["name", "file", "format", "entries", "content", "url"])?;
-        Ok((self.text("name")?, self.target_place()?))
+    /// Variables by which this tool reaches targets of another one.
+    fn reach(&self) -> Result<TargetReach> {
+        self.only(&["tool", "key", "selects", "fields", "completes", "named", "files", "clears"])?;
+        Ok(TargetReach {
+            tool: self.text("tool")?,
+            key: self.text("key")?,
+            variables: self.reach_variables()?,
+            clears: self.list("clears")?,
+        })
+    }
+
+    fn reach_variables(&self) -> Result<ReachVariables> {
+        let mut fields = Vec::new();
+        if let Some(table) = self.optional("fields")? {
+            for (field, _) in table.node.members() {
+                fields.push((field.clone(), table.text_or_list(field)?));
+            }
+        }
+        Ok(ReachVariables {
+            selects: self.list("selects")?,
+            fields,
+            completes: self.list("completes")?,
+            named: self.list("named")?,
+            files: self.list("files")?,
+        })
+    }
+
+    /// A place outside rooms that the import reads.
+    fn import(&self) -> Result<ImportPlace> {
+        self.only(&[
+            "name", "what", "kind", "file", "listed", "format", "entries", "content", "url", "through",
+            "fields", "when", "allowed", "joins",
+        ])?;
+        let what = match self.optional_text("what")?.as_deref() {
+            None => ImportedThing::Target(self.text("name")?),
+            Some("recent") => ImportedThing::Recent(self.text("name")?),
+            Some("agent") => ImportedThing::Agent,
+            Some("conversation") => ImportedThing::Conversation,
+            Some("credential") => ImportedThing::Credential(self.text("kind")?),
+            Some("variable") => ImportedThing::Variable,
+            Some(_) => {
+                return Err(self.wrong("what", "recent, agent, conversation, credential or variable"));
+            }
+        };
+        let listed = self.optional("listed")?.map(|table| {
+            table.only(&["file", "path"])?;
+            Ok::<_, Error>((table.text("file")?, table.text("path")?))
+        });
+        Ok(ImportPlace {
+            what,
+            files: self.text_or_list("file")?,
+            listed: listed.transpose()?,
+            place: self.place(String::new())?,
+            through: self.optional_text("through")?,
+            fields: self.texts("fields")?,
+            when: self.texts("when")?,
+            allowed: self.optional_text("allowed")?,
+            joins: self.flag("joins", false)?,
+        })
     }
 
     fn identity(&self) -> Result<Vec<Vec<String>>> {
@@ -362,6 +440,11 @@ impl<'a> Table<'a> {
     }
 
     fn target_place(&self) -> Result<TargetPlace> {
+        self.place(self.inside("file")?)
+    }
+
+    /// The format and the entries of a file.
+    fn place(&self, file: String) -> Result<TargetPlace> {
         let content = self.optional("content")?.map(|table| {
             table.only(&["file", "format", "name"])?;
             let file = table.node.get("file").map(|_| table.inside("file")).transpose()?;
@@ -379,7 +462,7 @@ impl<'a> Table<'a> {
             return Err(self.wrong("entries", "TABLE.COLUMN"));
         }
         Ok(TargetPlace {
-            file: self.inside("file")?,
+            file,
             format,
             entries,
             content: content.transpose()?,
@@ -411,9 +494,10 @@ impl<'a> Table<'a> {
     fn edit(&self) -> Result<Edit> {
         self.only(&["file", "format", "require", "set", "value", "from", "source", "mark"])?;
         let format = EditFormat::named(&self.text("format")?)
-            .ok_or_else(|| self.wrong("format", "yaml, json, ini or text"))?;
+            .ok_or_else(|| self.wrong("format", "yaml, json, ini, gitconfig or text"))?;
         let set = self.optional_text("set")?;
-        if format == EditFormat::Ini && !set.as_ref().is_some_and(|set| set.contains('.')) {
+        let has_sections = matches!(format, EditFormat::Ini | EditFormat::Gitconfig);
+        if has_sections && !set.as_ref().is_some_and(|set| set.contains('.')) {
             return Err(self.wrong("set", "SECTION.KEY"));
         }
         Ok(Edit {

@@ -88,8 +88,8 @@ pub fn own_values(state: &State) -> Vec<VariableChange> {
     changes
 }
 
-/// The homes and directories of settings that this user's sessions can stand for: those of the variables, inside a session also
-/// those outside it, and those of the account.
+/// Home and configuration directories that a session of this user can replace: those of the variables, those outside
+/// the surrounding session, and those of the account.
 #[derive(Debug)]
 pub(crate) struct UserPaths {
     pub(crate) homes: Vec<PathBuf>,
@@ -204,13 +204,12 @@ impl SessionPaths {
     }
 }
 
-/// Fails unless a directory is a real one of this user's, in which nobody else writes: a link or another's could lead
-/// anywhere.
+/// Fails unless a directory belongs to this user, is not a link, and no other user can write to it.
 fn require_own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
     let found = own_dir(dir, uid)?;
     match found.mode() & 0o022 {
         0 => Ok(found),
-        _ => Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason: "others can write in it" }.into()),
+        _ => Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason: "writable by other users" }.into()),
     }
 }
 
@@ -237,8 +236,8 @@ pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
 fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
     let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
     let reason = match () {
-        () if !found.is_dir() => "it is not a directory",
-        () if found.uid() != uid => "another user owns it",
+        () if !found.is_dir() => "not a directory",
+        () if found.uid() != uid => "owned by another user",
         () => return Ok(found),
     };
     Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason }.into())

@@ -1,4 +1,4 @@
-//! The plan of a room: what it was prepared with, stored in the room as `plan.json`.
+//! Plan of a room: the state and bindings that it was prepared with, stored in the room as `plan.json`.
 //!
 //! Preparing costs milliseconds and reads dozens of files. Only the first command of a session pays for it; every later
 //! one reads the plan. A plan of another version counts as missing. The copies are listed in a file of their own,
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::files::LockedDir;
 use crate::tool::bind::AppliedBinding;
 use crate::tool::seed::SeedCopy;
-use crate::tool::withheld::Withheld;
+use crate::tool::withheld::{Withheld, WithheldTarget};
 
 /// Another layout of the file is another number; such a room is prepared again.
 const VERSION: u32 = 2;
@@ -32,6 +32,9 @@ pub struct PreparedTool {
     /// Variables that would lead out of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clears: Vec<String>,
+    /// The same for commands, and not for a shell that the hook brings in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command_clears: Vec<String>,
     /// Files that are copied within a working directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work: Vec<WorkSeed>,
@@ -61,7 +64,7 @@ pub struct HomeOnlyState {
 /// State of a tool that is too large for a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OversizedState {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
     /// Programs that use it.
     pub programs: Vec<String>,
@@ -90,14 +93,14 @@ pub type Copies = BTreeMap<String, Vec<SeedCopy>>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     version: u32,
-    /// Whether every tool is in it that is isolated without being asked for.
+    /// Whether the plan has every tool that is isolated by default.
     pub complete: bool,
     /// The home in it, if it has one.
     pub home: Option<PathBuf>,
-    /// The user's home that it stands for.
+    /// The user's home that the room's home replaces.
     #[serde(default)]
     pub real_home: Option<PathBuf>,
-    /// The directory of settings in it, if it has one, and the user's that it stands for.
+    /// Configuration directory in the room's home, and the user's directory that it replaces.
     #[serde(default)]
     pub config: Option<(PathBuf, PathBuf)>,
     /// The tools.
@@ -113,6 +116,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The protected targets that it lacks, with their tools. Without a home of its own, files below the user's home are in
+    /// place.
+    pub fn withheld_targets(&self) -> impl Iterator<Item = (&str, &WithheldTarget)> {
+        let has_home = self.home.is_some();
+        let all = self.withheld.iter().flat_map(Withheld::targets);
+        all.filter(move |(_, target)| has_home || !target.is_in_home())
+    }
+
     /// The file in a room.
     pub fn path(room: &Path) -> PathBuf {
         room.join(NAME)
@@ -136,7 +147,7 @@ impl Plan {
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    /// When the list of copies was last written, in seconds and nanoseconds; `None` if there is none.
+    /// Modification time of the list of copies, in seconds and nanoseconds; `None` if it does not exist.
     pub(super) fn prepared_at(room: &Path) -> Option<(i64, i64)> {
         let found = room.join(COPIES).metadata().ok()?;
         // The change time cannot be set by a program, unlike the modification time.

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::context::Bindings;
 use crate::error::{Error, FileError, Result, SessionError, ToolError};
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
 use crate::session::sockets::sockets_name;
 use crate::state::State;
+use crate::tool::binding::binding_values;
 use crate::tool::oversize::entries_to_link;
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plan::{HomeOnlyState, OversizedState, PreparedTool, WorkSeed};
@@ -47,12 +49,16 @@ pub(crate) fn reason_to_share(profile: &Profile, places: &SessionPaths) -> Resul
     let Some(file) = places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
     let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
     Ok(text.contains(&when.holds).then(|| {
-        format!("its login in {} rotates, and a copy would be logged out", crate::text::shown(file.display()))
+        format!("the login in {} rotates; a copy would be logged out", crate::text::shown(file.display()))
     }))
 }
 
 impl Preparation<'_> {
-    pub(super) fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
+    pub(super) fn plant(
+        &self,
+        profile: &Profile,
+        bindings: Option<&Bindings>,
+    ) -> Result<(PreparedTool, Vec<SeedCopy>)> {
         let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
             pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
         };
@@ -63,6 +69,7 @@ impl Preparation<'_> {
             variables: Vec::new(),
             unless_set: Vec::new(),
             clears: profile.always_clears.clone(),
+            command_clears: profile.command_clears.clone(),
             work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
             shared: if is_blocked { None } else { reason_to_share(profile, &self.places)? },
             home_only: profile
@@ -85,8 +92,11 @@ impl Preparation<'_> {
         }
         let originals = Originals::of(self.state.app(), self.state.world());
         let durable = self.is_durable();
+        // Wrong values are reported when they are bound.
+        let said = bindings.and_then(|bindings| binding_values(profile, bindings).ok()).unwrap_or_default();
         for seed in &profile.seed {
             let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
+            let own = seed::bound_source(profile, seed, &said, &self.places).or(own);
             let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
             if is_blocked {
                 let plain = Seed { append: None, ..seed.clone() };
@@ -110,7 +120,9 @@ impl Preparation<'_> {
         // A tool may not make the directory that its variable names.
         for (_, value) in &prepared.variables {
             let path = Path::new(value);
-            if let Some(parent) = path.parent().filter(|_| path.starts_with(&self.places.room)) {
+            let is_inside =
+                |parent: &&Path| *parent != self.places.room && path.starts_with(&self.places.room);
+            if let Some(parent) = path.parent().filter(is_inside) {
                 make_dir(parent)?;
             }
         }
@@ -145,10 +157,10 @@ impl Preparation<'_> {
         let (name, programs) = (profile.name.clone(), profile.programs.clone());
         self.state.warn(
             format!("{name}: {shown} is too large to copy; {what}"),
-            Some(format!("remove what {name} does not need from {shown}")),
+            Some(format!("remove unneeded files of {name} from {shown}")),
         );
         let bare = Profile { seed: Vec::new(), ..profile.clone() };
-        let (mut prepared, mut seeded) = self.plant(&bare)?;
+        let (mut prepared, mut seeded) = self.plant(&bare, None)?;
         prepared.oversized = Some(OversizedState { path, programs });
         for seed in &profile.seed {
             let empty = seed::plant(&profile.name, seed, &[], &self.places, false)?;
@@ -157,7 +169,7 @@ impl Preparation<'_> {
         if !is_protected {
             prepared.variables.clear();
             prepared.unless_set.clear();
-            prepared.shared.get_or_insert_with(|| format!("its state in {shown} is too large to copy"));
+            prepared.shared.get_or_insert_with(|| format!("the state in {shown} is too large to copy"));
         }
         Ok((prepared, seeded))
     }
@@ -201,8 +213,11 @@ impl Preparation<'_> {
         // Files that cannot be parsed cannot be merged, so only the first is copied.
         let first = &from[..from.len().min(1)];
         let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
-        let what =
-            if planted.is_ok() { "the session has a copy as it is" } else { "the session begins without it" };
+        let what = if planted.is_ok() {
+            "the session has an unmodified copy"
+        } else {
+            "the session starts without it"
+        };
         self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
         planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
     }
@@ -215,11 +230,11 @@ impl Preparation<'_> {
             prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
             self.state.warn(
                 format!(
-                    "{}: its sockets stay shared, because {} is too long a path for them",
+                    "{}: sockets stay shared, because the path {} is too long",
                     prepared.tool,
                     crate::text::shown(dir.display())
                 ),
-                Some("set XDG_RUNTIME_DIR, as a login usually does".to_owned()),
+                Some("set XDG_RUNTIME_DIR".to_owned()),
             );
             return Ok(());
         }

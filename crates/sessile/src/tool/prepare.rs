@@ -3,8 +3,8 @@
 //! The fast path reads the plan and nothing else. It applies if the plan has every requested tool, the context's
 //! bindings are the same, and the files that the bindings depend on have the same inode, size and change time. No
 //! profile is parsed and no copy is opened. The slow path, under the room's lock, copies the missing tools, grows the
-//! directories of links, saves the plan, binds the context and saves the plan again. What is prepared stays prepared if
-//! binding fails.
+//! directories of links, saves the plan, binds the context and saves the plan again. If binding fails, the prepared
+//! tools stay prepared.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, Stamp, is_strict};
 use crate::tool::catalog::Source;
-use crate::tool::drift::drift_of;
+use crate::tool::drift::{drift_of, moved_targets};
 use crate::tool::paths::{SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool};
 use crate::tool::plant::places;
-use crate::tool::profile::Profile;
+use crate::tool::profile::{Profile, TargetReach};
 use crate::tool::protection::{GuardedTarget, resolve};
 use crate::tool::scope::{IsolationScope, Level};
 use crate::tool::seed::{self, SeedCopy};
@@ -81,7 +81,8 @@ pub fn prepare(
     plant_work(plan, true)
 }
 
-/// Removes protected targets from the room of a session whose context may not be used any more. Returns whether it was bound to any.
+/// Removes protected targets from the room of a session whose context may no longer be used. Returns whether the room
+/// had any.
 pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     let room = session.room().dir();
     // Without bindings the room never held a protected target.
@@ -99,12 +100,14 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     // Targets of tools that were never copied are in no file of the room.
     targets.retain(|target| plan.tool(&target.tool).is_some());
     let profiles: Vec<Profile> = all.into_iter().map(|(profile, _)| profile).collect();
+    let reaches: Vec<TargetReach> = profiles.iter().flat_map(|profile| profile.reaches.clone()).collect();
     let withholding = Withholding {
         state,
         places: &preparation.places,
         profiles: &profiles,
         context: None,
         targets: &targets,
+        reaches: &reaches,
         sources: &sources,
         locker: &locker,
     };
@@ -131,7 +134,7 @@ fn require_text(path: &Path) -> Result<()> {
     match path.to_str() {
         Some(_) => Ok(()),
         None => {
-            Err(SessionError::UnsafeRoom { path: path.to_owned(), reason: "its path is not valid UTF-8" }
+            Err(SessionError::UnsafeRoom { path: path.to_owned(), reason: "the path is not valid UTF-8" }
                 .into())
         }
     }
@@ -155,7 +158,7 @@ fn wanted_profiles(
         if wanted.except.contains(tool) {
             let name = context.map(|context| context.name.to_string()).unwrap_or_default();
             return Err(UsageError::Arguments(format!(
-                "context {} binds {tool}, so it cannot be left out by tools.except; take it out of there",
+                "context {} binds {tool}, so tools.except must not contain it",
                 quoted(name)
             ))
             .into());
@@ -186,6 +189,7 @@ impl Preparation<'_> {
         let all = self.state.tools().list()?;
         let sources = self.sources()?;
         let targets = self.protected(&all, context)?;
+        let reaches: Vec<TargetReach> = all.iter().flat_map(|(profile, _)| profile.reaches.clone()).collect();
         let profiles = wanted_profiles(all, wanted, context, &targets)?;
         let locker = self.state.locker()?;
         let withholding = Withholding {
@@ -194,6 +198,7 @@ impl Preparation<'_> {
             profiles: &profiles,
             context,
             targets: &targets,
+            reaches: &reaches,
             sources: &sources,
             locker: &locker,
         };
@@ -214,7 +219,8 @@ impl Preparation<'_> {
             let is_left_out = |tool: &PreparedTool| tool.oversized.is_some() && tool.shared.is_some();
             let is_exposed = is_protected && plan.tool(&profile.name).is_some_and(is_left_out);
             if is_new || is_back || is_exposed {
-                let (prepared, seeded) = match self.plant(profile) {
+                let said = bindings.iter().find(|(tool, _)| *tool == profile.name).map(|(_, said)| said);
+                let (prepared, seeded) = match self.plant(profile, said) {
                     Err(
                         Error::Tool(ToolError::StateTooLarge { path, .. })
                         | Error::File(FileError::TooLarge { path, .. }),
@@ -232,8 +238,10 @@ impl Preparation<'_> {
             }
         }
         // Before the plan: a tool counts as prepared once the plan names it, and its copies must be known by
-        // then.
-        Plan::save_copies(&copies, self.dir, durable)?;
+        // then. A session for one command is prepared once, and ends if that fails.
+        if durable {
+            Plan::save_copies(&copies, self.dir, durable)?;
+        }
         // With a selection of tools some are missing, which a later command may want.
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
         self.grow_config(&mut plan, &copies)?;
@@ -267,11 +275,20 @@ impl Preparation<'_> {
             }
         }
         // What is prepared stays prepared, also if the context turns out to be wrong.
-        plan.save(self.dir, durable)?;
+        if durable {
+            plan.save(self.dir, durable)?;
+        }
         let was_bound = std::mem::take(&mut plan.bound);
         if self.bind(&mut plan, &profiles, context, &copies, (&was_bound, is_home_new))? {
             // A copy that was made anew has the protected targets again.
             withheld = withholding.apply(&plan, before.as_ref())?;
+        }
+        for bound in &mut plan.bound {
+            // Programs of other tools would go elsewhere than the bound tool itself.
+            let others = reaches.iter().filter(|reach| reach.tool == bound.tool);
+            bound.clears.extend(others.flat_map(|reach| &reach.variables.files).cloned());
+            let others = reaches.iter().filter(|reach| reach.tool == bound.tool);
+            bound.clears.extend(others.flat_map(|reach| &reach.clears).cloned());
         }
         // What the context says or protects is no change of the session's.
         let newly_bound = |tool: &str| {
@@ -307,11 +324,11 @@ impl Preparation<'_> {
         }
         let profiles: Vec<Profile> = all.iter().map(|(profile, _)| profile.clone()).collect();
         let mut targets = resolve(self.state, &contexts, &profiles)?;
-        targets.retain(|target| target.is_protected() && !target.is_open_in(context));
+        targets.retain(|target| target.is_withheld() && !target.is_open_in(context));
         Ok(targets)
     }
 
-    /// Binds what the context says. Returns whether something was copied anew for it.
+    /// Applies the context's bindings. Returns whether state was copied again for them.
     fn bind(
         &self,
         plan: &mut Plan,
@@ -349,6 +366,19 @@ impl Preparation<'_> {
             let is_repinned = shared.is_none()
                 && was_bound.iter().any(|old| old.tool == *tool && old.bindings == *bindings);
             let drift = if is_repinned { drift_of(profile, &self.places.room, bindings) } else { Vec::new() };
+            let old = was_bound.iter().find(|old| old.tool == *tool && is_repinned);
+            let moved = old.map(|old| moved_targets(profile, &self.places.room, old)).unwrap_or_default();
+            if !moved.is_empty() {
+                // The name is the same, but the target is another one: the user's own entry counts.
+                let (_, seeded) = self.plant(profile, Some(bindings))?;
+                is_copied_anew = true;
+                let site = Binder { copies: &seeded, ..site };
+                let mut again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings))?;
+                again.restricted = is_strict;
+                moved.iter().chain(&drift).for_each(|drift| self.state.warn(drift.repinned(), None));
+                bound.push(again);
+                continue;
+            }
             let restricted = if is_as_before { Ok(()) } else { site.restrict(bindings, is_strict) };
             let mut carried_out = match restricted.and_then(|()| site.bind(bindings)) {
                 // The session may have spoilt its copy; the user's own is still there to begin with again.
@@ -356,7 +386,7 @@ impl Preparation<'_> {
                     error @ (Error::Tool(ToolError::BindingNotFound { .. })
                     | Error::Tool(ToolError::InvalidFile { .. })),
                 ) if shared.is_none() && was_bound.iter().any(|old| old.tool == *tool) => {
-                    let (_, seeded) = self.plant(profile)?;
+                    let (_, seeded) = self.plant(profile, Some(bindings))?;
                     is_copied_anew = true;
                     let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
@@ -365,7 +395,7 @@ impl Preparation<'_> {
                     is_restricted = is_strict;
                     self.state.warn(
                         format!(
-                            "the session's copy of the state of {tool} could not be used; it was copied anew"
+                            "the session's copy of the state of {tool} was unusable; copied the state again"
                         ),
                         None,
                     );

@@ -66,10 +66,13 @@ pub struct Profile {
     /// Targets that a guarded context cannot keep out of other sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_protected: Vec<String>,
-    /// Variables that would override what a context binds; a trailing `*` stands for any rest.
+    /// Variables that would override a context's bindings; a `*` matches any text, a leading `~` ignores case.
     pub clears: Vec<String>,
     /// Variables that would point out of the session.
     pub always_clears: Vec<String>,
+    /// The same for commands only: a shell that the hook brings into the session keeps them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command_clears: Vec<String>,
     /// Command that prints the selected target.
     pub current: Option<Vec<String>>,
     /// Command that prints the account; may use the network.
@@ -96,12 +99,99 @@ pub struct Profile {
     /// The entries of its files that a context can bind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSet>,
-    /// Places outside rooms with values of bindings, for the import: the key, and the place below the working directory.
+    /// Targets of other tools that its programs reach by variables of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub imports: Vec<(String, TargetPlace)>,
+    pub reaches: Vec<TargetReach>,
+    /// Places outside rooms that the import reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<ImportPlace>,
     /// Demonstration of a race on its state.
     #[serde(skip)]
     pub race: Option<Race>,
+}
+
+/// Variables by which programs reach a target beside what is selected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReachVariables {
+    /// Variables that name the target.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub selects: Vec<String>,
+    /// Fields of its entry, each with the variables that give it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, Vec<String>)>,
+    /// Fields that reach the target without the others, which its files may share with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub completes: Vec<String>,
+    /// Variables whose names contain that of the target, with `{}` for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
+    /// Variables that lead to files of the user with targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// Variables by which the programs of a tool reach the targets of another one.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetReach {
+    /// The other tool.
+    pub tool: String,
+    /// Key of its binding.
+    pub key: String,
+    /// The variables.
+    #[serde(flatten)]
+    pub variables: ReachVariables,
+    /// Variables that would override what a context binds for the other tool.
+    pub clears: Vec<String>,
+}
+
+/// Place outside rooms that the import reads.
+#[derive(Clone, Debug, Serialize)]
+pub struct ImportPlace {
+    /// Kind of its entries.
+    pub what: ImportedThing,
+    /// Files: below a directory of the user in braces, or below the working directory. A `*` in the last part matches
+    /// any text.
+    pub files: Vec<String>,
+    /// File that lists more files, and the path of the list in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<(String, String)>,
+    /// Format of the files, and their entries.
+    #[serde(flatten)]
+    pub place: TargetPlace,
+    /// Field with the path of the file that describes an entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
+    /// Imported parts, and the fields of an entry that hold them. `{}` is the entry's name, `{file}` its file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, String)>,
+    /// Fields that must have one of the values between `|`, for the entry to count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<(String, String)>,
+    /// File whose existence allows the import of a file of the working directory. `{sha256}` is the digest of its path, a line
+    /// end and its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<String>,
+    /// Whether the targets join contexts of other targets, and make none by themselves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
+}
+
+/// Kind of the entries of an imported place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportedThing {
+    /// Values of a binding.
+    Target(String),
+    /// Values of a binding that the user has used lately.
+    Recent(String),
+    /// A2A agents, by name.
+    Agent,
+    /// Conversations with A2A agents.
+    Conversation,
+    /// Secrets in clear text, of this kind.
+    Credential(String),
+    /// Variables that a shell sets in the working directory.
+    Variable,
 }
 
 /// Marker of a login whose tokens rotate: a file that contains the text must not be copied.
@@ -126,6 +216,9 @@ pub struct Seed {
     pub format: Option<Format>,
     /// Whether several sources are merged.
     pub merge: bool,
+    /// Keys of the file that are copied; all if it is empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
     /// Places with paths that are relative to the file.
     pub absolute: Vec<String>,
     /// Places with commands, which are relative to the file if they hold a slash.
@@ -198,8 +291,14 @@ pub struct Binding {
     pub default: Option<String>,
     /// Whether the value is a boolean.
     pub flag: bool,
+    /// Whether a guarded context keeps variables with this value out of other sessions, although no file has an entry for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub protects: bool,
     /// Variables that it sets.
     pub variables: Vec<(String, String)>,
+    /// Copy in the room that is made from the files which the value names, instead of the user's usual ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_of: Option<String>,
     /// Checks, one of which must pass for the value to exist.
     pub exists: Vec<ExistenceCheck>,
     /// Changes to the room's files.
@@ -235,6 +334,8 @@ pub enum EditFormat {
     Json,
     /// Sections in brackets; a path is `SECTION.KEY`.
     Ini,
+    /// The same, with includes and a last value that counts.
+    Gitconfig,
     /// One value, which is the whole file.
     Text,
 }
@@ -260,7 +361,7 @@ pub struct Edit {
     pub mark: Option<String>,
 }
 
-/// Commands that show the race. `{agent}` and `{round}` stand for numbers.
+/// Commands that demonstrate the race. `{agent}` and `{round}` are replaced by numbers.
 #[derive(Clone, Debug)]
 pub struct Race {
     /// Shared state, in the user's words.
@@ -293,7 +394,7 @@ impl Profile {
         self.programs.first().map_or("", String::as_str)
     }
 
-    /// What variables alone do not isolate and a moved home does, in a few words.
+    /// Short description of the state that only the level `home` isolates.
     pub(crate) fn only_at_home(&self) -> Option<String> {
         let part = self.home_only.as_ref().map(|part| format!("the {part} of {}", self.name));
         let whole = || (self.env_level == Isolation::None).then(|| self.name.clone());
@@ -345,7 +446,13 @@ impl Profile {
         places.any(|place| Path::new(&place.file).starts_with(ROOM_HOME))
     }
 
-    /// As JSON, with maps where there are pairs.
+    /// Whether all files of a set are below the home.
+    pub(crate) fn has_only_home_files(&self, set: &str) -> bool {
+        let mut places = self.targets.iter().filter(|one| one.name == set).flat_map(|set| &set.places);
+        self.is_in_home(set) && places.all(|place| Path::new(&place.file).starts_with(ROOM_HOME))
+    }
+
+    /// JSON of the profile, with pairs as maps.
     pub fn to_json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         let pairs = |pairs: &[(String, String)]| -> Value {

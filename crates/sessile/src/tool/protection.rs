@@ -12,14 +12,16 @@ use serde_json::Value;
 
 use crate::context::{Bindings, Context, ContextLocation, Guard};
 use crate::error::Result;
+use crate::settings::trust::fingerprint;
 use crate::state::State;
 use crate::tool::bind::filled;
 use crate::tool::binding::target_names;
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plant::reason_to_share;
 use crate::tool::profile::{ExistenceCheck, Profile, Seed};
-use crate::tool::seed::sources;
+use crate::tool::seed::{bound_source, sources};
 use crate::tool::target::{TargetPlace, TargetSet, identities, is_same_name, value_identity};
+use crate::tool::variable_reach::field_forms;
 
 /// A target that a guarded context of the user binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +43,12 @@ pub struct GuardedTarget {
     pub shared_login: Option<String>,
     #[serde(skip)]
     pub(crate) identities: Vec<String>,
+    /// Fields that identify it, each with fingerprints of the spellings of its values.
+    #[serde(skip)]
+    pub(crate) fields: Vec<(String, BTreeSet<String>)>,
+    /// Whether variables with its name are kept out of other sessions, although no file has an entry for it.
+    #[serde(skip)]
+    pub(crate) is_by_value: bool,
     /// Values of the bindings beside it, for the placeholders of paths.
     #[serde(skip)]
     pub(crate) said: BTreeMap<String, String>,
@@ -51,6 +59,11 @@ impl GuardedTarget {
     pub fn is_protected(&self) -> bool {
         // Without an entry nothing can be removed, and calling it protected would promise too much.
         self.shared_with.is_empty() && self.has_entry && self.shared_login.is_none()
+    }
+
+    /// Whether variables that reach it are kept out of sessions of other contexts.
+    pub(crate) fn is_withheld(&self) -> bool {
+        self.is_protected() || (self.is_by_value && self.shared_with.is_empty())
     }
 
     /// Whether sessions of this context have it.
@@ -95,6 +108,10 @@ impl ContextProtection {
                     target.shared_login.unwrap_or_default()
                 )),
                 () if target.has_entry => found.protected.push(target),
+                () if target.is_by_value => found.not_protected.push(format!(
+                    "{}: the {} {} has no entry in a file; only variables with it are withheld",
+                    target.tool, target.key, target.name
+                )),
                 () => found.not_protected.push(format!(
                     "{}: the {} {} has no entry in a file",
                     target.tool, target.key, target.name
@@ -200,6 +217,14 @@ fn bound_targets<'p>(context: &Context, profiles: &'p [Profile]) -> Vec<(BoundTa
                 (BoundTarget { tool, key, name, said, is_container }, profile)
             }));
         }
+        let is_set = |key: &String| profile.targets.iter().any(|set| set.name == *key);
+        for (key, _) in profile.bind.iter().filter(|(key, binding)| binding.protects && !is_set(key)) {
+            let is_said = bindings.iter().any(|(bound, _)| bound == key);
+            if let Some(name) = said.get(key).filter(|_| is_said) {
+                let (tool, key, name, said) = (tool.clone(), key.clone(), name.clone(), said.clone());
+                all.push((BoundTarget { tool, key, name, said, is_container: false }, profile));
+            }
+        }
     }
     all
 }
@@ -237,7 +262,8 @@ fn is_same(profile: &Profile, target: &GuardedTarget, bound: &GuardedTarget) -> 
     // An alias of a guarded target in an unguarded context shares it, as its own name would.
     let is_identical = target.identities.iter().any(|identity| bound.identities.contains(identity));
     let mut places = profile.targets.iter().filter(|set| set.name == target.key).flat_map(|set| &set.places);
-    let is_named = places.any(|place| is_same_name(place, &bound.name, &target.name));
+    let is_named = places.any(|place| is_same_name(place, &bound.name, &target.name))
+        || (target.is_by_value && target.name == bound.name);
     let scope_of = |one: &GuardedTarget| scope(profile, &one.key, &one.said);
     is_identical || (is_named && scope_of(target) == scope_of(bound))
 }
@@ -259,12 +285,18 @@ impl<'a> OriginalFiles<'a> {
     fn describe(&self, profile: &Profile, target: BoundTarget) -> GuardedTarget {
         let BoundTarget { tool, key, name, said, .. } = target;
         let fill = |text: &str| filled(text, "", &said);
-        let locate = |place: &TargetPlace| self.files_of(profile, &fill(&place.file));
+        let locate = |place: &TargetPlace| self.bound_files_of(profile, &fill(&place.file), &said);
         // A file that cannot be understood identifies nothing; its copy is removed whole.
-        let identities = identities(&profile.targets, (&key, &name), &fill, &locate).unwrap_or_default();
+        let (identities, values) =
+            identities(&profile.targets, (&key, &name), &fill, &locate).unwrap_or_default();
+        let prints = |values: Vec<String>| {
+            values.iter().flat_map(|value| field_forms(value)).map(|form| fingerprint(&form)).collect()
+        };
+        let fields = values.into_iter().map(|(field, values)| (field, prints(values))).collect();
+        let is_by_value = !profile.targets.iter().any(|set| set.name == key);
         let is_fixed = |sign: &ExistenceCheck| matches!(sign, ExistenceCheck::Is(known) if *known == name);
         let is_virtual = profile.binding(&key).is_some_and(|binding| binding.exists.iter().any(is_fixed));
-        let has_entry = !is_virtual || !identities.is_empty();
+        let has_entry = !is_by_value && (!is_virtual || !identities.is_empty());
         let mut identities = identities;
         let mut places = profile.targets.iter().filter(|set| set.name == key).flat_map(|set| &set.places);
         if places.any(|place| place.url) {
@@ -274,18 +306,37 @@ impl<'a> OriginalFiles<'a> {
         // A file that cannot be read is reported when the tool is prepared.
         let shared_login = reason_to_share(profile, &self.places).unwrap_or_default();
         let (contexts, shared_with) = (Vec::new(), Vec::new());
-        GuardedTarget { tool, key, name, contexts, shared_with, has_entry, shared_login, identities, said }
+        GuardedTarget {
+            tool,
+            key,
+            name,
+            contexts,
+            shared_with,
+            has_entry,
+            shared_login,
+            identities,
+            fields,
+            is_by_value,
+            said,
+        }
     }
 
     /// The user's files that a path in a room is copied from: those of the variable, and those at the usual place.
     pub(crate) fn files_of(&self, profile: &Profile, file: &str) -> Vec<PathBuf> {
+        self.bound_files_of(profile, file, &BTreeMap::new())
+    }
+
+    /// The same, with the files that bound values name first.
+    fn bound_files_of(&self, profile: &Profile, file: &str, said: &BTreeMap<String, String>) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let home: Vec<Seed> = profile.home_seeds().collect();
         for seed in profile.seed.iter().chain(&home) {
             let Ok(rest) = Path::new(file).strip_prefix(&seed.to) else { continue };
             let world = self.state.world();
             let own = seed.variable.as_deref().and_then(|name| self.originals.get(world, name));
-            for own in [own, None] {
+            let bound = bound_source(profile, seed, said, &self.places);
+            // None stands for the usual place, which is looked at in any case.
+            for own in bound.map(Some).into_iter().chain([own, None]) {
                 for source in sources(seed, &self.places, own, world.cwd()) {
                     let path = if rest.as_os_str().is_empty() { source } else { source.join(rest) };
                     if !files.contains(&path) && path.exists() {
@@ -306,8 +357,9 @@ pub(crate) fn original_files(
 ) -> Vec<PathBuf> {
     let originals = OriginalFiles::of(state);
     let places = profile.targets.iter().flat_map(|set| &set.places);
-    let mut files: Vec<PathBuf> =
-        places.flat_map(|place| originals.files_of(profile, &filled(&place.file, "", said))).collect();
+    let mut files: Vec<PathBuf> = places
+        .flat_map(|place| originals.bound_files_of(profile, &filled(&place.file, "", said), said))
+        .collect();
     files.sort();
     files.dedup();
     files

@@ -15,7 +15,7 @@ use crate::tool::symlink_farm::{self, PrivatePaths};
 const XDG_CONFIG: &str = "xdg/config";
 
 impl Preparation<'_> {
-    /// The copies that stand for something below a directory of the user's.
+    /// Copies of state below a directory of the user.
     fn copies_below(&self, dir: &Path, copies: &Copies) -> Vec<(PathBuf, PathBuf)> {
         let pairs = copies
             .values()
@@ -27,8 +27,8 @@ impl Preparation<'_> {
             .collect()
     }
 
-    /// Default places of tools below a directory of the user's, and the copies that stand for them. A variable of the user's may
-    /// name another place, and then the default one would hold targets that are not bound.
+    /// Default places of tools below a directory of the user, with their copies. If a variable names another place,
+    /// the default one could hold targets that are not bound.
     fn usual_places<'p>(
         &self,
         dir: &Path,
@@ -84,7 +84,8 @@ impl Preparation<'_> {
             .collect()
     }
 
-    /// Removes links in the room's home that lead to the user's own files of protected tools. Returns whether there were any.
+    /// Removes links in the room's home that lead to the user's own files of protected tools. Returns whether any
+    /// existed.
     pub(super) fn unlink_defaults(&self, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<bool> {
         let at = self.places.room.join(ROOM_HOME);
         let mut is_any = false;
@@ -173,7 +174,7 @@ impl Preparation<'_> {
         Ok(at)
     }
 
-    /// Copies state into the room's home. Returns `false` if the state is too large: then nothing is there.
+    /// Copies state into the room's home. Returns `false`, and leaves no copy, if the state is too large.
     fn plant_in_home(&self, tool: &str, seed: &Seed, from: &Path) -> Result<bool> {
         match seed::plant(tool, seed, &[from.to_owned()], &self.places, false) {
             Err(error) if is_too_large(&error) => {

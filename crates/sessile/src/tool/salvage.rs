@@ -12,8 +12,7 @@ use crate::tool::seed::{make_dir, remove};
 use crate::tool::workdir_state;
 use crate::world::World;
 
-/// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
-/// an error, and the room must stay.
+/// Saves files that are not the session's before its room is removed. On an error the room must stay.
 pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     workdir_state::remove_copies(room);
@@ -52,8 +51,8 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless a directory that a plan names is one of the user's that a session stands for: a plan that was tampered with must
-/// not put files anywhere else. The room stays, with what is in it.
+/// Fails unless a directory in a plan is one that a session of the user can replace, because a manipulated plan must
+/// not put files anywhere else. The room stays unchanged.
 fn require_own(room: &Path, real: &Path, own: &[PathBuf]) -> Result<()> {
     if own.iter().any(|own| own == real) {
         return Ok(());

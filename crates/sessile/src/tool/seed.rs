@@ -1,5 +1,6 @@
 //! Copying the user's state into a room, so that logins still work there and nothing is written back.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
@@ -14,7 +15,7 @@ use crate::error::{Error, Result, ToolError};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
 use crate::tool::paths::SessionPaths;
-use crate::tool::profile::{Append, Format, Placeholder, Seed};
+use crate::tool::profile::{Append, Binding, Format, Placeholder, Profile, Seed};
 use crate::tool::tree::{Notation, Tree, TreePath};
 
 /// The largest file that is understood rather than copied.
@@ -47,7 +48,7 @@ pub struct SeedCopy {
     pub original: Option<String>,
 }
 
-/// The sources of a seed that are there. What the user's own variable says is relative to the working directory.
+/// Existing sources of a seed. A path in the user's own variable is relative to the working directory.
 pub(crate) fn sources(
     seed: &Seed,
     places: &SessionPaths,
@@ -69,7 +70,24 @@ pub(crate) fn sources(
     if seed.merge { there.collect() } else { there.next().into_iter().collect() }
 }
 
-/// Copies one seed into the room. What is there of an earlier attempt is replaced.
+/// Files that a bound value names as the source of a copy, with `~` expanded to the user's home.
+pub(crate) fn bound_source(
+    profile: &Profile,
+    seed: &Seed,
+    said: &BTreeMap<String, String>,
+    places: &SessionPaths,
+) -> Option<OsString> {
+    let is_source = |binding: &Binding| binding.source_of.as_deref() == Some(seed.to.as_str());
+    let (key, _) = profile.bind.iter().find(|(_, binding)| is_source(binding))?;
+    let whole = |path: PathBuf| match (path.strip_prefix("~"), &places.home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path,
+    };
+    let paths: Vec<PathBuf> = std::env::split_paths(said.get(key)?).map(whole).collect();
+    std::env::join_paths(paths).ok()
+}
+
+/// Copies one seed into the room. Leftovers of an earlier attempt are replaced.
 pub(crate) fn plant(
     tool: &str,
     seed: &Seed,
@@ -92,7 +110,7 @@ pub(crate) fn plant_linking(
     let to = places.room.join(&seed.to);
     // A killed attempt may have left a part; copies count only once the plan names them.
     remove(&to)?;
-    if let Some(parent) = to.parent() {
+    if let Some(parent) = to.parent().filter(|parent| *parent != places.room) {
         make_dir(parent)?;
     }
     // Read before the copy: a change in between then shows as a change of the original, not of the copy.
@@ -124,7 +142,9 @@ pub(crate) fn plant_linking(
         append_to(&mut copier, &to, append, notation, places)?;
     }
     let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
-    Ok(SeedCopy { from: from.to_vec(), usual, digest: digest(&to), original, to })
+    let is_empty = from.is_empty() && seed.make.is_none() && seed.append.is_none();
+    let digest = if is_empty { None } else { digest(&to) };
+    Ok(SeedCopy { from: from.to_vec(), usual, digest, original, to })
 }
 
 /// Copies a file or a directory unchanged.
@@ -148,6 +168,9 @@ fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> 
     for file in files {
         let text = read_up_to(file, LARGEST_UNDERSTOOD)?.unwrap_or_default();
         let mut tree = notation.parse(file, &text)?;
+        if let (Tree::Map(members), false) = (&mut tree, seed.keys.is_empty()) {
+            members.retain(|(key, _)| seed.keys.contains(&key.text));
+        }
         for (paths, only_with_slash) in [(&seed.absolute, false), (&seed.absolute_commands, true)] {
             for path in paths {
                 for place in TreePath::parse(path, str::to_owned).find_mut(&mut tree) {
@@ -345,11 +368,19 @@ pub(super) fn is_backup(name: &OsStr) -> bool {
     BACKUPS.iter().any(|pattern| is_like(pattern, &name))
 }
 
-/// Whether a name is like a pattern in which `*` stands for any text.
+/// Whether a name matches a pattern in which `*` matches any text.
 pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
     let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(before) else { return false };
     (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| is_like(rest, &name[at..]))
+}
+
+/// The same for the name of a variable. A `~` before the pattern ignores case: some tools do.
+pub(crate) fn is_variable_like(pattern: &str, name: &str) -> bool {
+    match pattern.strip_prefix('~') {
+        Some(pattern) => is_like(&pattern.to_ascii_lowercase(), &name.to_ascii_lowercase()),
+        None => is_like(pattern, name),
+    }
 }
 
 /// Digest of a file's content, or of a directory's names and contents. Links count as links.

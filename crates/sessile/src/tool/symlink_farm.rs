@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, SessionError};
 use crate::tool::seed::{copy, link, make_dir};
 
-/// The largest file, and the largest directory, that is taken for state of a tool that nobody knows; what is larger is
-/// data, and linked.
+/// Maximum size of a file or directory that counts as state of an unknown tool; a larger one is data, and linked.
 const LARGEST_FILE: u64 = 1024 * 1024;
 const LARGEST_DIR: u64 = 8 * 1024 * 1024;
 const MOST_ENTRIES: usize = 1000;
@@ -28,7 +27,7 @@ pub(crate) struct PrivatePaths {
 pub(crate) fn build(real: &Path, at: &Path, private: &PrivatePaths) -> Result<()> {
     // What is put into the directory must stay in the room.
     if at.is_symlink() {
-        return Err(SessionError::UnsafeRoom { path: at.to_owned(), reason: "it is a symbolic link" }.into());
+        return Err(SessionError::UnsafeRoom { path: at.to_owned(), reason: "a symbolic link" }.into());
     }
     make_dir(at)?;
     level(real, at, Path::new(""), private)?;

@@ -1,5 +1,6 @@
 //! Targets that are withheld from a room: the record in its plan, and the removal from its copies.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -10,24 +11,32 @@ use crate::context::Context;
 use crate::error::{GuardError, Protection, Result};
 use crate::files::Locker;
 use crate::session::Session;
+use crate::settings::trust::fingerprint;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{Stamp, filled};
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plan::Plan;
-use crate::tool::profile::Profile;
+use crate::tool::profile::{Profile, ReachVariables, TargetReach};
 use crate::tool::protection::{GuardedTarget, original_files};
-use crate::tool::seed::is_like;
+use crate::tool::seed::is_variable_like;
 use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, WithheldEntry, value_identity};
+use crate::tool::variable_reach::{VariableReach, field_forms};
+
+/// Number of the rules by which this program withholds targets.
+const RULES: u32 = 3;
 
 /// Most entries of one directory whose changes are noticed.
 const MOST_ENTRIES: usize = 200;
 
-/// What is withheld from a room, and the files that this depends on.
+/// Targets that are withheld from a room, and the files that this depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
     /// The tools with targets that are withheld.
     pub tools: Vec<WithheldTool>,
+    /// Rules by which it was decided: another program may know more ways to reach a target.
+    #[serde(default)]
+    rules: u32,
     stamps: Vec<(PathBuf, Option<Stamp>)>,
 }
 
@@ -62,7 +71,20 @@ pub struct WithheldTarget {
     /// Variables that select a target by its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     selectors: Vec<String>,
+    /// Whether its files are below the home, which only the level `home` moves.
+    #[serde(default)]
+    is_in_home: bool,
+    /// Variables that reach it in any way.
+    #[serde(default)]
+    reach: VariableReach,
     identities: Vec<String>,
+}
+
+/// A variable that reaches a withheld target.
+pub(crate) struct WithheldVariable<'a> {
+    pub(crate) name: String,
+    pub(crate) tool: &'a WithheldTool,
+    pub(crate) target: &'a WithheldTarget,
 }
 
 /// A tool's own selection that is withheld.
@@ -76,7 +98,7 @@ pub(crate) struct ProtectedSelection<'a> {
 impl Withheld {
     /// Whether nothing that it depends on has changed.
     pub(crate) fn holds(&self) -> bool {
-        self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+        self.rules == RULES && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
     }
 
     /// The targets that are withheld, with their tools.
@@ -89,7 +111,7 @@ impl Withheld {
         self.tools.iter().any(|tool| tool.tool == name)
     }
 
-    /// Whether a target of a tool was withheld that is not among these any more, and is bound.
+    /// Whether a withheld target of a tool is no longer protected and is bound.
     pub(crate) fn gives_back(&self, tool: &str, targets: &[GuardedTarget], context: &Context) -> bool {
         let is_still = |withheld: &WithheldTarget| {
             targets.iter().any(|target| {
@@ -100,29 +122,53 @@ impl Withheld {
         self.targets().any(|(name, target)| name == tool && !is_still(target) && is_back(target))
     }
 
-    /// The variables of a call that name or override a withheld target, with the context that protects it.
-    pub(crate) fn variables(&self, own: &[(String, String)]) -> Vec<(String, &WithheldTarget)> {
-        let mut found: Vec<(String, &WithheldTarget)> = Vec::new();
+    /// The variables of a call that name, give or override a withheld target.
+    pub(crate) fn variables<'a>(&'a self, own: &[(String, String)]) -> Vec<WithheldVariable<'a>> {
+        let mut found: Vec<WithheldVariable<'a>> = Vec::new();
         for tool in &self.tools {
-            let is_override = |name: &str| tool.overrides.iter().any(|pattern| is_like(pattern, name));
+            let is_override =
+                |name: &str| tool.overrides.iter().any(|pattern| is_variable_like(pattern, name));
+            let overrides: Vec<&(String, String)> =
+                own.iter().filter(|(name, _)| is_override(name)).collect();
             for target in &tool.targets {
-                for (name, value) in own {
-                    let is_selector = target.selectors.contains(name);
-                    if !is_selector && !is_override(name) {
-                        continue;
-                    }
-                    if target.is_meant_by(value) {
-                        found.push((name.clone(), target));
-                        // Variables beside an override belong to it, such as the secret of a key.
-                        if !is_selector && *value != target.name {
-                            let beside = own.iter().filter(|(name, _)| is_override(name));
-                            found.extend(beside.map(|(name, _)| (name.clone(), target)));
-                        }
-                    }
+                let mut names: BTreeSet<&str> = BTreeSet::new();
+                let mut is_login = false;
+                for variable in target.reach.find(own, &target.name, &target.aliases) {
+                    names.insert(variable.name);
+                    is_login |= variable.is_login;
                 }
+                for (name, value) in overrides.iter().filter(|(_, value)| target.is_meant_by(value)) {
+                    names.insert(name);
+                    is_login |= *value != target.name;
+                }
+                if is_login {
+                    // Variables beside an address or a key belong to it, such as the secret of a key.
+                    names.extend(overrides.iter().map(|(name, _)| name.as_str()));
+                }
+                let variable = |name: &str| WithheldVariable { name: name.to_owned(), tool, target };
+                found.extend(names.into_iter().map(variable));
             }
         }
         found
+    }
+
+    /// Fails if a flag of a call sets a variable that reaches a withheld target.
+    pub(crate) fn check_flags(&self, flags: &[(String, String)], beside: &[(String, String)]) -> Result<()> {
+        let all: Vec<(String, String)> = flags.iter().chain(beside).cloned().collect();
+        let is_flag = |one: &WithheldVariable<'_>| flags.iter().any(|(name, _)| *name == one.name);
+        match self.variables(&all).into_iter().find(is_flag) {
+            Some(WithheldVariable { name, tool, target }) => Err(GuardError::ProtectedVariable {
+                variable: name,
+                protection: Protection {
+                    tool: tool.tool.clone(),
+                    key: target.key.clone(),
+                    target: target.name.clone(),
+                    context: target.context.clone(),
+                },
+            }
+            .into()),
+            None => Ok(()),
+        }
     }
 
     /// The selections of tools that are withheld: of their files, or by a variable of this call.
@@ -143,20 +189,36 @@ impl Withheld {
         found
     }
 
-    /// Fails if the command is a tool whose own selection is withheld. Says so once if it is another program.
+    /// Fails if the command is a tool whose own selection is withheld. Says so once if it is another program. Warns if the
+    /// command is a tool whose targets this level cannot withhold.
     pub(crate) fn check_command(
         &self,
         state: &State,
         session: &Session,
         words: &[OsString],
-        is_new: bool,
+        (is_new, has_home): (bool, bool),
     ) -> Result<()> {
         // The program's name, however it is called: by a path or through PATH.
         let program = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+        let is_command = |tool: &WithheldTool| {
+            program.is_some_and(|program| tool.programs.iter().any(|one| one == program))
+        };
+        for tool in self.tools.iter().filter(|tool| !has_home && is_command(tool)) {
+            for target in tool.targets.iter().filter(|target| target.is_in_home) {
+                let (key, name, context) = (&target.key, quoted(&target.name), quoted(&target.context));
+                state.warn(
+                    format!(
+                        "isolation level env does not withhold {} {key} {name}, which context {context} protects",
+                        tool.tool
+                    ),
+                    Some("withhold it: pass --isolate home".to_owned()),
+                );
+            }
+        }
         let own = own_variables(state, session);
         for selection in self.selections(&own) {
             let ProtectedSelection { tool, target, name } = selection;
-            if program.is_some_and(|program| tool.programs.iter().any(|one| one == program)) {
+            if is_command(tool) {
                 return Err(GuardError::ProtectedTarget(Protection {
                     tool: tool.tool.clone(),
                     key: target.key.clone(),
@@ -184,10 +246,16 @@ impl Withheld {
 }
 
 impl WithheldTarget {
+    /// Whether its files are below the home, which only the level `home` moves.
+    pub(crate) fn is_in_home(&self) -> bool {
+        self.is_in_home
+    }
+
     fn is_meant_by(&self, value: &str) -> bool {
         value == self.name
             || self.aliases.iter().any(|alias| alias == value)
             || self.identities.contains(&value_identity(value))
+            || self.reach.is_address(value, &self.name)
     }
 }
 
@@ -228,6 +296,8 @@ pub(crate) struct Withholding<'a> {
     pub(crate) profiles: &'a [Profile],
     pub(crate) context: Option<&'a Context>,
     pub(crate) targets: &'a [GuardedTarget],
+    /// Variables by which other tools reach targets.
+    pub(crate) reaches: &'a [TargetReach],
     /// Files that define the user's contexts, as they were before the contexts were read.
     pub(crate) sources: &'a [(PathBuf, Option<Stamp>)],
     pub(crate) locker: &'a Locker,
@@ -271,7 +341,9 @@ impl Withholding<'_> {
                     earlier.and_then(|tool| tool.targets.iter().find(|one| one.name == target.name));
                 withheld.push(self.withhold(profile, target, &defaults, earlier)?);
             }
-            let overrides = profile.clears.clone();
+            let others = self.reaches.iter().filter(|reach| reach.tool == profile.name);
+            let others = others.flat_map(|reach| reach.clears.iter().cloned());
+            let overrides = profile.clears.iter().cloned().chain(others).collect();
             let is_user = |one: &&Profile| one.name == profile.name || one.follows.contains(&profile.name);
             let programs =
                 self.profiles.iter().filter(is_user).flat_map(|one| one.programs.iter().cloned()).collect();
@@ -311,13 +383,26 @@ impl Withholding<'_> {
             // The copy no longer shows what was removed from it by an earlier command, so the record says so.
             None => earlier.and_then(|earlier| earlier.deselected.clone()),
         };
+        let is_of_target = |field: &str, value: &str| {
+            let known = target.fields.iter().filter(|(name, _)| name == field);
+            let forms = field_forms(value);
+            known
+                .flat_map(|(_, prints)| prints)
+                .any(|print| forms.iter().any(|form| fingerprint(form) == *print))
+        };
+        selection.remove_copied(&target.key, &is_of_target, self.locker)?;
         // Names that were removed earlier are not in the copies any more, and variables may still use them.
         aliases.extend(earlier.into_iter().flat_map(|earlier| earlier.aliases.iter().cloned()));
         aliases.retain(|alias| *alias != target.name);
         aliases.sort();
         aliases.dedup();
         let variables = profile.binding(&target.key).into_iter().flat_map(|binding| &binding.variables);
+        let is_other = |reach: &&TargetReach| reach.tool == profile.name && reach.key == target.key;
+        let others: Vec<&ReachVariables> =
+            self.reaches.iter().filter(is_other).map(|reach| &reach.variables).collect();
         Ok(WithheldTarget {
+            is_in_home: profile.has_only_home_files(&target.key),
+            reach: VariableReach::of(profile, target, &others),
             key: target.key.clone(),
             name: target.name.clone(),
             context: target.contexts.first().cloned().unwrap_or_default(),
@@ -396,6 +481,6 @@ impl Withholding<'_> {
         // A new or changed context can protect or open a target, so the context files count.
         let sources = self.sources.iter().cloned();
         let stamps = sources.chain(files.into_iter().map(|path| (path.clone(), Stamp::of(&path)))).collect();
-        Withheld { tools, stamps }
+        Withheld { tools, rules: RULES, stamps }
     }
 }

@@ -25,7 +25,7 @@ const RECORD: &str = "work.json";
 const DEEPEST: usize = 4;
 const MOST_DIRS: usize = 2000;
 
-/// Bounds of one copy. What a tool selects or initialises takes a few small files.
+/// Limits of one copy. A tool's selection or initialization takes a few small files.
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
 const MOST_FILES: usize = 256;
 const MOST_ENTRIES: usize = 1000;
@@ -121,7 +121,7 @@ fn plant_in(
         }
     };
     if !is_known {
-        let hint = "the session starts without it; look at where its links lead before you use it";
+        let hint = "the session starts without it; check where its links lead before you use it";
         state.warn(format!("{tool}: {problem}"), Some(hint.to_owned()));
     }
     Ok(())

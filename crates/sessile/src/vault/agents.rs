@@ -7,10 +7,14 @@ use crate::site::agent_url;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, CredentialMetadata};
 
-/// A name for the credential of an agent that nobody named.
+/// Default name for the credential of an agent.
 pub fn name_for_agent(url: &str) -> Result<CredentialName> {
     let url = agent_url(url)?;
-    let words = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    name_of(url.split_once("://").map_or(url.as_str(), |(_, rest)| rest))
+}
+
+/// A name for a credential out of words of any kind.
+pub(crate) fn name_of(words: &str) -> Result<CredentialName> {
     let mut name = String::new();
     for letter in words.chars() {
         // Only characters that a credential's name and its variable can have.
@@ -47,7 +51,7 @@ impl Vault<'_> {
         Ok(all.into_iter().find(|one| one.about.agents.contains(&url)).map(|one| one.about.name))
     }
 
-    /// A name for the credential of an agent that nobody named, and that no other credential has.
+    /// Default name for the credential of an agent that no other credential has.
     pub fn free_name(&self, url: &str) -> Result<CredentialName> {
         let (base, all) = (name_for_agent(url)?, self.list()?);
         // Two names can share one variable, as `a.b` and `a-b` do, so variables are compared.

@@ -29,6 +29,15 @@ impl State {
         }
     }
 
+    /// Credentials that end before a time and cannot be renewed, each with its end in milliseconds since 1970. Empty if
+    /// unlocking the vault requires a person.
+    pub fn expiring_credentials(&self, before_ms: i64) -> Vec<(CredentialName, i64)> {
+        let kept = self.kept_credentials().unwrap_or_default().into_iter();
+        let before = jiff::Timestamp::from_millisecond(before_ms).unwrap_or(jiff::Timestamp::MAX);
+        let ending = kept.filter(|about| !about.is_valid(before));
+        ending.filter_map(|about| Some((about.name.clone(), about.expires_at?.as_millisecond()))).collect()
+    }
+
     fn kept_credentials(&self) -> Option<Vec<CredentialMetadata>> {
         let vault = self.vault().ok()?;
         // A helper may open a window, and nobody can tell before.
@@ -40,8 +49,8 @@ impl State {
 }
 
 impl CredentialAvailability<'_> {
-    /// Whether a message to an agent would find a credential, in a context; `None` if that cannot be told without asking
-    /// somebody. Whether the credential is still accepted is another question.
+    /// Whether a message to an agent in a context would find a credential; `None` if the vault is locked. The
+    /// credential may still be rejected.
     pub fn has(&self, url: &str, context: Option<&Context>) -> Option<bool> {
         let url = agent_url(url).ok()?;
         if let Some(selected) = self.selected.as_ref().filter(|selected| is_for_call(selected)) {

@@ -64,8 +64,8 @@ pub(crate) struct BackendChoice {
 pub(crate) const CHOSEN: &str = "keychain";
 
 impl BackendChoice {
-    /// Backend from the settings; else the one chosen before, so that the same credentials are there with and without a
-    /// desktop around.
+    /// Backend of the settings, else the one that was used before, so that the credentials do not depend on a running
+    /// desktop.
     pub(crate) fn of(state: &State, dir: &Path) -> Result<Self> {
         let said = state.settings()?.get("vault.backend")?;
         let origin = said

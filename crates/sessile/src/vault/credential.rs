@@ -55,6 +55,10 @@ pub struct OAuth2 {
     pub device_url: Option<String>,
     /// Revocation endpoint.
     pub revocation_url: Option<String>,
+    /// Introspection endpoint (RFC 7662), for the account of tokens that do not name it.
+    // Absent where it is not set, so that earlier versions can read the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection_url: Option<String>,
     /// As whom.
     pub client_id: String,
     /// Audience of the tokens.
@@ -73,7 +77,7 @@ pub enum Grant {
     ClientCredentials,
     /// A person logs in on another device.
     DeviceCode,
-    /// A refresh token was given.
+    /// The credential has a refresh token.
     RefreshToken,
 }
 
@@ -91,7 +95,7 @@ impl CredentialKind {
     }
 }
 
-/// Metadata of a credential that may be shown.
+/// Metadata of a credential, without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CredentialMetadata {
     /// Name.
@@ -128,8 +132,8 @@ impl CredentialMetadata {
         }
     }
 
-    /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own. An agent stays bound,
-    /// and may be sent to.
+    /// Fills missing fields from an older version. The expiry is not inherited, because it belongs to the secret. The
+    /// agents stay bound and allowed.
     pub fn take_over(&mut self, older: &CredentialMetadata) {
         if self.account.is_none() {
             self.account.clone_from(&older.account);
@@ -232,7 +236,7 @@ impl Credential {
         self.secrets.refresh.as_ref()
     }
 
-    /// The tokens that an authorization server has handed out, what renews the others first: to be given back.
+    /// Tokens to revoke, in this order: those that can renew others come first.
     pub fn handed_out(&self) -> impl Iterator<Item = &Secret> {
         let is_handed_out = matches!(self.about.kind, CredentialKind::OAuth2(_));
         // The refresh token first: while it is valid, a revoked access token can be replaced.
@@ -258,7 +262,7 @@ impl Credential {
 
     /// Credential parsed from text; the error never repeats the text.
     pub(crate) fn of_text(text: &str) -> Result<Self, String> {
-        let whole: Whole = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        let whole: CredentialParts = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         Ok(whole.into())
     }
 }
@@ -271,7 +275,7 @@ pub(crate) fn list_to_text(all: &[Credential]) -> Zeroizing<String> {
 
 /// The credentials of such a text.
 pub(crate) fn list_of_text(text: &str) -> Result<Vec<Credential>, String> {
-    let all: Vec<Whole> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    let all: Vec<CredentialParts> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     Ok(all.into_iter().map(Credential::from).collect())
 }
 
@@ -289,13 +293,13 @@ impl<'a> WholeRef<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Whole {
+struct CredentialParts {
     about: CredentialMetadata,
     secrets: Secrets,
 }
 
-impl From<Whole> for Credential {
-    fn from(whole: Whole) -> Self {
+impl From<CredentialParts> for Credential {
+    fn from(whole: CredentialParts) -> Self {
         Credential { about: whole.about, secrets: whole.secrets }
     }
 }
@@ -304,9 +308,9 @@ impl From<Whole> for Credential {
 pub(crate) fn unreadable(error: &serde_json::Error) -> String {
     // Serde's message quotes what it found, which may be the secret.
     let what = match error.classify() {
-        serde_json::error::Category::Data => "something in it does not mean anything here",
-        serde_json::error::Category::Eof => "it ends too early",
-        _ => "it is not JSON",
+        serde_json::error::Category::Data => "unexpected field or value",
+        serde_json::error::Category::Eof => "unexpected end",
+        _ => "not JSON",
     };
     format!("{what} (line {}, column {})", error.line(), error.column())
 }
@@ -333,6 +337,7 @@ pub(crate) mod tests {
                 token_url: "https://a.example/token".into(),
                 device_url: None,
                 revocation_url: None,
+                introspection_url: Some("https://a.example/introspect".into()),
                 client_id: "cli".into(),
                 audience: None,
                 resource: None,

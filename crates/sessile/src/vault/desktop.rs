@@ -51,7 +51,7 @@ impl Desktop {
         })
     }
 
-    /// Fails unless something can be kept now, with nobody there to be asked.
+    /// Fails unless the keychain can store a secret without a prompt.
     pub(crate) fn require_unlocked(&self) -> Result<()> {
         self.keychain.borrow_mut().require_unlocked().map_err(failed)
     }
@@ -75,7 +75,7 @@ impl Desktop {
     fn credentials(&self, more: &[(&str, &str)]) -> Result<Vec<Credential>> {
         let read = |secret: Secret| {
             Credential::of_text(secret.expose()).map_err(|reason| {
-                Error::Vault(VaultError::KeychainRefused { reason: format!("an item of it: {reason}") })
+                Error::Vault(VaultError::KeychainRefused { reason: format!("invalid item: {reason}") })
             })
         };
         self.find(more)?.into_iter().map(read).collect()

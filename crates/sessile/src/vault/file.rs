@@ -44,7 +44,7 @@ impl<'a> FileVault<'a> {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
             Err(Error::File(FileError::NotUtf8 { offset, .. })) => {
-                let reason = format!("it is not text (first bad byte at offset {offset})");
+                let reason = format!("not valid UTF-8 (first bad byte at offset {offset})");
                 return Err(VaultError::Damaged { path, reason }.into());
             }
             Err(other) => return Err(other),
@@ -68,7 +68,7 @@ impl<'a> FileVault<'a> {
         Ok(self.sealed()?.map(|sealed| sealed.header.key))
     }
 
-    /// The key of a file that is there. None is ever made for one: that would be another.
+    /// Key of an existing file. A missing key is never created, because a new key cannot open the file.
     fn key_of(&self, sealed: &SealedFile) -> Result<VaultKey> {
         // Deriving a key from a passphrase takes 64 MiB and three passes, so it is done once per call.
         if let Some(key) =
@@ -115,7 +115,10 @@ impl<'a> FileVault<'a> {
 
     fn derived(&self, sealed: &SealedFile, passphrase: &Secret) -> Result<VaultKey> {
         let damaged = || {
-            Error::Vault(VaultError::Damaged { path: self.path(), reason: "it does not tell its key".into() })
+            Error::Vault(VaultError::Damaged {
+                path: self.path(),
+                reason: "the header does not name a key".into(),
+            })
         };
         let key = sealed.header.key.derive(passphrase).ok_or_else(damaged)?;
         // The id tells a wrong passphrase from a damaged file.
@@ -149,7 +152,7 @@ impl<'a> FileVault<'a> {
             .filter(|_| matches!(header.key, KeySource::Passphrase { .. }))
     }
 
-    /// Forgets what a passphrase has opened; whether there was something.
+    /// Deletes the cached key of a passphrase; returns whether one existed.
     pub(crate) fn lock_up(&self) -> Result<bool> {
         let sealed = self.sealed()?;
         sealed.map_or(Ok(false), |sealed| keys::forget(self.state, &sealed.header.key_id))
@@ -166,7 +169,7 @@ impl<'a> FileVault<'a> {
             KeySource::Keychain => self.new_desktop_key()?,
             KeySource::Passphrase { .. } => passphrase
                 .and_then(|passphrase| to.derive(passphrase))
-                .ok_or_else(|| UsageError::Arguments("a passphrase is needed".into()))?,
+                .ok_or_else(|| UsageError::Arguments("a passphrase is required".into()))?,
         };
         // The kept key is named after the old key's id, which is unknown once the file is sealed anew.
         let _ = self.lock_up()?;
@@ -190,8 +193,7 @@ impl<'a> FileVault<'a> {
         Ok(key)
     }
 
-    /// Content. It may be sealed anew, under another key, between the looks at the file and at its key: then once
-    /// more.
+    /// Content of the file. Reads again if another process changed the key between reading the file and its key.
     fn read(&self) -> Result<Vec<Credential>> {
         let Some(sealed) = self.sealed()? else { return Ok(Vec::new()) };
         match self.opened(&sealed) {
@@ -222,7 +224,7 @@ impl<'a> FileVault<'a> {
         dir.replace(Path::new(FILE), &SealedFile::seal(&content, key, source)?.to_text(), 0o600)
     }
 
-    /// Changes the list and writes it. What cannot be opened is never written over.
+    /// Changes the list and writes it. A file that cannot be opened is never overwritten.
     fn change(&self, dir: &LockedDir, change: impl FnOnce(&mut Vec<Credential>)) -> Result<()> {
         let (key, source) = match self.sealed()? {
             Some(sealed) => (self.key_of(&sealed)?, sealed.header.key),

@@ -1,8 +1,9 @@
 //! A vault that another program keeps: one JSON object to it, one back.
 //!
 //! The requests are `{"version":1,"action":"get","vault":...,"name":...}` and the like for `list`, `put` (with
-//! `credential`, an opaque object to be given back as it is) and `remove`. An answer has `credential`, `credentials`, or
-//! nothing; one that is not there is an answer without `credential`. Anything but exit status 0 is a failure.
+//! `credential`, an opaque object that `get` must return unchanged) and `remove`. A response has `credential`,
+//! `credentials`, or nothing; a missing credential is a response without `credential`. Any exit status except 0 is a
+//! failure.
 
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ impl<'a> Helper<'a> {
         let said = state.settings()?.get("vault.helper")?;
         let Some(word) = said.as_ref().and_then(|found| found.value.as_str()) else {
             return Err(UsageError::Arguments(
-                "vault.backend is helper, and vault.helper does not say which".into(),
+                "vault.backend is \"helper\", but vault.helper is not set".into(),
             )
             .into());
         };
@@ -64,7 +65,7 @@ impl<'a> Helper<'a> {
             // A relative entry of PATH would run a program of the working directory.
             let found = places.find(|place| place.is_absolute() && place.is_file());
             found
-                .ok_or_else(|| VaultError::HelperFailed { helper: name, reason: "it is not in PATH".into() })?
+                .ok_or_else(|| VaultError::HelperFailed { helper: name, reason: "not found in PATH".into() })?
                 .to_string_lossy()
                 .into_owned()
         };
@@ -87,23 +88,24 @@ impl<'a> Helper<'a> {
             Zeroizing::new(format!("{{\"version\":1,\"action\":\"{action}\",\"vault\":{vault}{rest}}}\n"));
         let answer = program::ask(self.state.world(), &self.command, Some(&question), LIMIT)
             .map_err(|reason| self.failed(reason))?;
-        let text = std::str::from_utf8(&answer.output).map_err(|_| self.failed("its answer is not text"))?;
+        let text =
+            std::str::from_utf8(&answer.output).map_err(|_| self.failed("the answer is not valid UTF-8"))?;
         // A helper with nothing to say may print nothing.
         let parsed = if text.trim().is_empty() { "{}" } else { text };
         let parsed: Result<HelperReply<'_>, _> = serde_json::from_str(parsed);
         match parsed {
             // Before the status: its own words say more than a number.
             Ok(HelperReply { error: Some(error), .. }) => {
-                Err(self.failed(format!("it says: {}", crate::text::shortened(&error, 200))))
+                Err(self.failed(crate::text::shortened(&error, 200)))
             }
-            _ if !answer.succeeded => Err(self.failed(format!("it failed ({})", answer.status))),
+            _ if !answer.succeeded => Err(self.failed(answer.status)),
             Ok(parsed) => read(parsed),
             Err(error) => Err(self.failed(crate::vault::credential::unreadable(&error))),
         }
     }
 
     fn read(&self, text: &str) -> Result<Credential> {
-        Credential::of_text(text).map_err(|reason| self.failed(format!("a credential of its: {reason}")))
+        Credential::of_text(text).map_err(|reason| self.failed(format!("invalid credential: {reason}")))
     }
 }
 
@@ -120,7 +122,7 @@ impl CredentialBackend for Helper<'_> {
         match found {
             // Otherwise a faulty helper could give a command the secret of another credential.
             Some(other) if other.about.name != *name => {
-                Err(self.failed("it answered with another credential"))
+                Err(self.failed("the answer contains another credential"))
             }
             found => Ok(found),
         }

@@ -59,8 +59,7 @@ impl KeySource {
     }
 }
 
-/// The keys in a key file: one, and while it takes the place of another that one too. Whoever else can read the file can
-/// read the vault, so it is refused then.
+/// Keys in a key file: one, or two while the key changes. The file is refused if other users can read it.
 pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<VaultKey>>> {
     let Some(text) = read_private(path, world)? else { return Ok(None) };
     let keys: Option<Vec<VaultKey>> = text.lines().map(VaultKey::of_text).collect();
@@ -106,11 +105,11 @@ pub(crate) struct KeyFile<'a> {
     path: PathBuf,
     /// Name in the directory that really holds it.
     name: PathBuf,
-    dir: Held<'a>,
+    dir: DirLock<'a>,
     world: &'a World,
 }
 
-enum Held<'a> {
+enum DirLock<'a> {
     Own(LockedDir),
     Vault(&'a LockedDir),
 }
@@ -126,10 +125,10 @@ impl<'a> KeyFile<'a> {
         // By inode, because two paths can lead to one directory, and locking it twice would deadlock.
         let is_in_vault = inode(parent).is_some_and(|found| Some(found) == inode(vault.path()));
         let (dir, name) = if is_in_vault {
-            (Held::Vault(vault), PathBuf::from(real.file_name().unwrap_or_default()))
+            (DirLock::Vault(vault), PathBuf::from(real.file_name().unwrap_or_default()))
         } else {
             let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
-            (Held::Own(dir), name)
+            (DirLock::Own(dir), name)
         };
         Ok(KeyFile { path, name, dir, world: state.world() })
     }
@@ -146,7 +145,7 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    /// Puts a new key beside those that are there, which still open what they have sealed.
+    /// Adds a new key. The existing keys still open what they have sealed.
     pub(crate) fn add_new(&self) -> Result<VaultKey> {
         let (old, new) = (read_key_file(&self.path, self.world)?.unwrap_or_default(), VaultKey::generate()?);
         // The old keys stay until the file is resealed: a crash in between must not lose the vault.
@@ -162,9 +161,9 @@ impl<'a> KeyFile<'a> {
         let left: Vec<&VaultKey> = keys.iter().filter(|key| key.id() != id).collect();
         match &self.dir {
             _ if left.len() == keys.len() => Ok(()),
-            Held::Vault(dir) if left.is_empty() => dir.remove(&self.name).map(drop),
+            DirLock::Vault(dir) if left.is_empty() => dir.remove(&self.name).map(drop),
             // An empty file would be one without a key.
-            Held::Own(_) if left.is_empty() => Ok(()),
+            DirLock::Own(_) if left.is_empty() => Ok(()),
             _ => self.write(&left),
         }
     }
@@ -176,8 +175,8 @@ impl<'a> KeyFile<'a> {
             text.push('\n');
         }
         let dir = match &self.dir {
-            Held::Own(dir) => dir,
-            Held::Vault(dir) => dir,
+            DirLock::Own(dir) => dir,
+            DirLock::Vault(dir) => dir,
         };
         dir.replace(&self.name, &text, 0o600)
     }
@@ -185,14 +184,14 @@ impl<'a> KeyFile<'a> {
 
 /// A key that a passphrase has opened, kept for a while in the runtime directory.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedKey {
     key: String,
     /// On the clock that cannot be set back.
     until_ms: u64,
     boot: String,
 }
 
-impl Drop for Kept {
+impl Drop for CachedKey {
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.key);
     }
@@ -217,7 +216,7 @@ pub(crate) fn keep(state: &State, key: &VaultKey, time: Duration) -> Result<bool
     // The wall clock can be set back, and the key would then stay open.
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
-    let kept = Kept { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
+    let kept = CachedKey { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
     let text = Zeroizing::new(serde_json::to_string(&kept).unwrap_or_default());
     let locked = LockedDir::lock(&state.locker()?, dir, 0o700)?;
     // It may have been made by someone else since it was looked at.
@@ -238,8 +237,8 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(VaultKey, Dura
         // A file that is exposed or not ours must not be found again as a key.
         return forget(state, key_id).map(|_| None);
     };
-    let kept: Option<Kept> =
-        serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.boot == crate::process::boot_id());
+    let kept: Option<CachedKey> =
+        serde_json::from_str(&text).ok().filter(|kept: &CachedKey| kept.boot == crate::process::boot_id());
     let left = kept.as_ref().and_then(|kept| {
         Duration::from_millis(kept.until_ms)
             .checked_sub(state.world().since_boot())

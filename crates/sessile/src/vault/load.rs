@@ -27,7 +27,7 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 pub struct LoadedCredential {
     /// Metadata.
     pub about: CredentialMetadata,
-    /// Whether it was given for this very call, which then says where it goes.
+    /// Whether the credential was passed for this call, which also decides its recipient.
     pub for_this_call: bool,
     secret: Secret,
 }
@@ -65,7 +65,9 @@ impl LoadedCredential {
         if !is_basic && secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ') {
             return Err(CredentialError::Unusable {
                 name: self.about.name.to_string(),
-                reason: "it has a line break or another character in it that no header may hold".into(),
+                reason:
+                    "the secret contains a line break or another character that is not allowed in a header"
+                        .into(),
             }
             .into());
         }
@@ -102,7 +104,7 @@ impl Vault<'_> {
                 let value = self.state.world().variable(variable).and_then(|value| value.to_str());
                 let value = value.ok_or_else(|| CredentialError::Unusable {
                     name: name.to_string(),
-                    reason: format!("it stands in {variable}, which is not set"),
+                    reason: format!("variable {variable} is not set"),
                 })?;
                 let mut credential = credential.clone();
                 // The token's own claim, unless the user has said when it ends.
@@ -133,7 +135,7 @@ impl Vault<'_> {
                     })) => {
                         if freshness == Freshness::Ending {
                             self.state.warn(
-                                format!("credential {name} ends soon and could not be renewed: {reason}"),
+                                format!("credential {name} expires soon and could not be renewed: {reason}"),
                                 None,
                             );
                         }
@@ -195,9 +197,11 @@ impl Vault<'_> {
             .into());
         }
         let Some(secret) = credential.secrets.main.clone().filter(|secret| !secret.is_empty()) else {
-            return Err(
-                CredentialError::Unusable { name: name.to_string(), reason: "it is empty".into() }.into()
-            );
+            return Err(CredentialError::Unusable {
+                name: name.to_string(),
+                reason: "the secret is empty".into(),
+            }
+            .into());
         };
         Ok(LoadedCredential::new(credential.about, secret, false))
     }
@@ -213,7 +217,7 @@ impl Vault<'_> {
         }
         let _alone = self.lock_for_renewal(name)?;
         // Read again under the lock: another process may have asked the command meanwhile.
-        let found = self.require(name, "keeping its answer")?;
+        let found = self.require(name, "caching the answer of the command")?;
         let CredentialKind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         if is_kept(&found) {
             return Ok(found);
@@ -253,7 +257,7 @@ impl Vault<'_> {
         kept.ok_or_else(|| {
             Error::Credential(CredentialError::Unusable {
                 name: name.to_string(),
-                reason: "it is gone".into(),
+                reason: "deleted meanwhile".into(),
             })
         })
     }
@@ -263,14 +267,14 @@ impl Vault<'_> {
             Error::Credential(CredentialError::Unusable {
                 name: name.to_string(),
                 reason: format!(
-                    "its command {}: {reason}",
+                    "command {} failed: {reason}",
                     crate::text::quoted(command.first().map_or("", String::as_str))
                 ),
             })
         };
         let answer = program::ask(self.state.world(), command, None, COMMAND_LIMIT).map_err(failed)?;
         if !answer.succeeded {
-            return Err(failed(format!("it failed ({})", answer.status)));
+            return Err(failed(answer.status));
         }
         CommandAnswer::of_output(&answer.output).map_err(|reason| failed(reason.to_owned()))
     }
@@ -297,25 +301,24 @@ impl CommandAnswer {
             token: Option<Secret>,
             expiration_timestamp: Option<Timestamp>,
         }
-        let text = std::str::from_utf8(output).map_err(|_| "its answer is not text")?.trim();
+        let text = std::str::from_utf8(output).map_err(|_| "the output is not valid UTF-8")?.trim();
         // No token begins with a brace, so a JSON answer cannot be mistaken for one.
         if text.starts_with('{') {
-            let object: Object =
-                serde_json::from_str(text).map_err(|_| "its answer is no JSON that is understood")?;
+            let object: Object = serde_json::from_str(text).map_err(|_| "the output is not valid JSON")?;
             let (token, end) = match object {
                 Object { token: Some(token), expires_at, .. } => (token, expires_at),
                 Object { status: Some(Status { token: Some(token), expiration_timestamp }), .. } => {
                     (token, expiration_timestamp)
                 }
-                _ => return Err("its answer has no token"),
+                _ => return Err("the output contains no token"),
             };
             let expires_at = end.or_else(|| jwt_expiry(token.expose()));
             return Ok(CommandAnswer { secret: token, expires_at });
         }
         match text {
-            "" => Err("it printed nothing"),
+            "" => Err("the output is empty"),
             // More lines are an error text or a menu, which must not be sent as a token.
-            _ if text.contains('\n') => Err("it printed more than one line"),
+            _ if text.contains('\n') => Err("the output has more than one line"),
             _ => Ok(CommandAnswer { secret: Secret::new(text), expires_at: jwt_expiry(text) }),
         }
     }

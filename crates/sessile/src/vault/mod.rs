@@ -1,4 +1,4 @@
-//! Credentials: named secrets that many processes share and nobody sees.
+//! Credentials: named secrets that many processes share and that are never printed.
 //!
 //! A [`Vault`] keeps [`Credential`]s in the desktop's keychain, in a sealed file, with a helper program, or reads them
 //! from variables. [`Vault::load_credential`] returns one for use: not expired, or renewed first, by one process for all.
@@ -23,10 +23,10 @@
 //!    credential opens nothing here.
 //! 3. A token that expires within 30 seconds, or within a quarter of its life if that is less, is renewed.
 //!    `lock_for_renewal` takes the kernel lock of the credential, or of the login that it shares. The process that gets
-//!    the lock looks again and calls [`TokenRefresher`] only if nobody else has renewed.
+//!    the lock looks again and calls [`TokenRefresher`] only if no other process has renewed.
 //! 4. A shared login's new refresh token is written before the new access token, because the old one may be void
-//!    already. Each write is a `Vault::change` under the lock on the directory, which is not held while the server is
-//!    asked.
+//!    already. Each write is a `Vault::change` under the lock on the directory, which is not held during the
+//!    request to the server.
 //! 5. The secret goes into the variables that `execve` gets, and nowhere else.
 //!
 //! Sessile's own requests carry a credential only after [`LoadedCredential::header_for`] has checked its sites; an agent's card
@@ -63,6 +63,7 @@ pub(crate) mod variables;
 mod vault;
 
 pub use agents::name_for_agent;
+pub(crate) use agents::name_of;
 pub use availability::CredentialAvailability;
 pub use backend::Backend;
 pub use credential::{Credential, CredentialKind, CredentialMetadata, Grant, OAuth2};

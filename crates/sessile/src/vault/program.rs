@@ -22,15 +22,15 @@ pub(crate) struct HelperReply {
     pub(crate) output: Zeroizing<Vec<u8>>,
 }
 
-/// Runs a program in the caller's world and waits for its answer. What it says on standard error is not looked at: it
-/// may say anything there.
+/// Runs a program in the caller's world and waits for its response. Standard error is ignored, because it may contain
+/// anything.
 pub(crate) fn ask(
     world: &World,
     command: &[String],
     question: Option<&str>,
     limit: Duration,
 ) -> Result<HelperReply, String> {
-    let [program, args @ ..] = command else { return Err("there is no command".into()) };
+    let [program, args @ ..] = command else { return Err("no command".into()) };
     let mut child = Command::new(program);
     // The injected world, not this process's: a server or a test may have another.
     child.args(args).env_clear().envs(world.variables());
@@ -43,7 +43,7 @@ pub(crate) fn ask(
     let stderr = if world.streams().stderr { Stdio::inherit() } else { Stdio::null() };
     child.stdout(Stdio::piped()).stderr(stderr);
     let begun = Instant::now();
-    let mut child = child.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
+    let mut child = child.spawn().map_err(|error| format!("cannot start: {error}"))?;
     let question = question.map(|question| Zeroizing::new(question.to_owned()));
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = mpsc::channel();
@@ -65,18 +65,18 @@ pub(crate) fn ask(
     if let Err(error) = writer.and(reader) {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("cannot start a thread to ask it: {error}"));
+        return Err(format!("cannot start a thread: {error}"));
     }
     let Ok(output) = receiver.recv_timeout(limit) else {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("it did not answer within {}", crate::duration::short(limit)));
+        return Err(format!("timed out after {}", crate::duration::short(limit)));
     };
-    let output = output.map_err(|error| format!("its answer cannot be read: {error}"))?;
+    let output = output.map_err(|error| format!("cannot read the output: {error}"))?;
     if output.len() as u64 > LIMIT {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("its answer is longer than {LIMIT} bytes"));
+        return Err(format!("the output is longer than {LIMIT} bytes"));
     }
     let status = loop {
         match child.try_wait() {
@@ -86,9 +86,9 @@ pub(crate) fn ask(
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it did not end within {}", crate::duration::short(limit)));
+                return Err(format!("still running after {}", crate::duration::short(limit)));
             }
-            Err(error) => return Err(format!("it cannot be waited for: {error}")),
+            Err(error) => return Err(format!("cannot wait for the process: {error}")),
         }
     };
     Ok(HelperReply { succeeded: status.success(), status: status.to_string(), output })

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::vault::Credential;
 use crate::vault::vault::Vault;
 
-/// The largest file that is looked into. What tools keep logins in is small.
+/// Maximum size of a searched file. Files with logins are small.
 const LARGEST: u64 = 16 * 1024 * 1024;
 /// Shorter secrets would be found everywhere.
 const SHORTEST: usize = 8;
@@ -84,8 +84,8 @@ fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut RedactionRepo
     }
 }
 
-/// Writes asterisks over every occurrence. The length stays, so that whatever else is in the file stays readable. A file
-/// that has another name elsewhere, or that may not be written, is replaced in the room and left as it is elsewhere.
+/// Overwrites every occurrence with asterisks, so that the file keeps its length and format. A file with other hard
+/// links, or without write permission, is replaced in the room only.
 fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<bool> {
     // A pipe in a room must not be waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();

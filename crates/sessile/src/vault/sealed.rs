@@ -1,8 +1,8 @@
-//! The sealed file: one text that only its key opens, and that shows every change.
+//! Sealed file: authenticated encryption with one key.
 //!
-//! A line of JSON: format, version, key source, a nonce that is new at every write, and the
-//! sealed content. All that stands before the content is authenticated with it. There is one way to write a file, and
-//! a reader that finds another refuses it, so there is no byte whose change would go unnoticed.
+//! The file is a line of JSON: format, version, key source, a nonce that is new at every write, and the sealed
+//! content. Everything before the content is authenticated with it. Only one encoding is valid and readers refuse any
+//! other, so every changed byte is detected.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key as CipherKey, XChaCha20Poly1305, XNonce};
@@ -95,7 +95,7 @@ impl SealedFile {
     /// Reads the text of a file, and opens nothing yet.
     pub fn of_text(text: &str) -> Result<Self, UnsealError> {
         #[derive(Deserialize)]
-        struct Beginning {
+        struct FileHeader {
             header: Stamp,
         }
         #[derive(Deserialize)]
@@ -107,10 +107,10 @@ impl SealedFile {
         let unreadable =
             |error: serde_json::Error| UnsealError::Damaged(crate::vault::credential::unreadable(&error));
         // The version first: what a newer one wrote may look different in everything else.
-        let Beginning { header: Stamp { format, version } } =
+        let FileHeader { header: Stamp { format, version } } =
             serde_json::from_str(text).map_err(unreadable)?;
         if format != FORMAT {
-            return Err(damaged("it is not a vault"));
+            return Err(damaged("not a vault file"));
         }
         if version > VERSION {
             return Err(UnsealError::TooNew(version));
@@ -118,7 +118,7 @@ impl SealedFile {
         let sealed: SealedFile = serde_json::from_str(text).map_err(unreadable)?;
         // Whitespace, key order and letter case of hex are not authenticated, so any other spelling is refused.
         if version < VERSION || sealed.to_text() != text {
-            return Err(damaged("it is not as it was written"));
+            return Err(damaged("the file was modified"));
         }
         Ok(sealed)
     }
@@ -132,16 +132,16 @@ impl SealedFile {
         }
         let nonce = unhex(&self.header.nonce).and_then(|nonce| <[u8; 24]>::try_from(nonce).ok());
         let (Some(nonce), Some(sealed)) = (nonce, unhex(&self.sealed)) else {
-            return Err(damaged("it is not as it was written"));
+            return Err(damaged("the file was modified"));
         };
         let payload = Payload { msg: &sealed, aad: &self.header.to_authenticate() };
         let content = key
             .cipher()
             .decrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| damaged("its content does not match its seal"))?;
+            .map_err(|_| damaged("authentication of the content failed"))?;
         match String::from_utf8(content) {
             Ok(content) => Ok(Zeroizing::new(content)),
-            Err(_) => Err(damaged("its content is not text")),
+            Err(_) => Err(damaged("the content is not valid UTF-8")),
         }
     }
 }

@@ -114,7 +114,7 @@ impl SelectedCredential {
         }
     }
 
-    /// The token that was given for this call.
+    /// Token that was passed for this call.
     fn for_this_call(&self, state: &State) -> Result<(CredentialMetadata, Secret)> {
         let token = match &self.what {
             CredentialSource::Named(_) => Secret::new(""),
@@ -130,7 +130,7 @@ impl SelectedCredential {
             }
         };
         if token.is_empty() {
-            let reason = format!("{} has no token in it", self.origin);
+            let reason = format!("{} contains no token", self.origin);
             return Err(CredentialError::Unusable { name: "for this call".into(), reason }.into());
         }
         let mut about =

@@ -41,7 +41,7 @@ pub struct TokenRequest<'a> {
 pub struct TokenResponse {
     /// The token.
     pub access: Secret,
-    /// The refresh token that takes the place of the old one, if there is a new one.
+    /// New refresh token, if the server has issued one.
     pub refresh: Option<Secret>,
     /// Lifetime of the token, in seconds.
     pub expires_in: Option<u64>,
@@ -70,7 +70,7 @@ pub trait TokenRefresher {
 impl TokenRefresher for () {
     fn renew(&self, _renewal: &TokenRequest<'_>) -> std::result::Result<TokenResponse, TokenRequestError> {
         Err(TokenRequestError {
-            reason: "this program does not talk to authorization servers".into(),
+            reason: "token renewal is not supported by this program".into(),
             refused: false,
         })
     }
@@ -97,7 +97,7 @@ impl TokenResponse {
     }
 }
 
-/// The same time without what nobody reads.
+/// Time without fractions of a second.
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
@@ -173,8 +173,8 @@ impl Credential {
 }
 
 impl Vault<'_> {
-    /// A new token for a credential whose time is up. Many may ask at once: one of them asks the server, and the others
-    /// get what it got. If the server gives nothing, everything stays as it is.
+    /// New token for an expired credential. Of many concurrent callers one asks the server, and the others get its
+    /// result. If the server refuses, the credential stays unchanged.
     pub(crate) fn renewed(
         &self,
         name: &CredentialName,
@@ -204,13 +204,13 @@ impl Vault<'_> {
         renewed
     }
 
-    /// The same whether its time is up or not. For one call at a time.
+    /// Renews a credential even if it has not expired. One call at a time.
     pub fn renew(&self, name: &CredentialName, renew: &dyn TokenRefresher) -> Result<Credential> {
         let found = self.require(name, "renewing it")?;
         let CredentialKind::OAuth2(oauth) = &found.about.kind else {
             return Err(CredentialError::Unusable {
                 name: name.to_string(),
-                reason: format!("one of kind {} is not renewed by a server", found.about.kind.as_str()),
+                reason: format!("credentials of kind {} cannot be renewed", found.about.kind.as_str()),
             }
             .into());
         };
@@ -237,7 +237,7 @@ impl Vault<'_> {
         let CredentialKind::OAuth2(server) = &source.about.kind else {
             return Err(CredentialError::Unusable {
                 name: source.about.name.to_string(),
-                reason: format!("credential {name} uses it as a login, and it is none"),
+                reason: format!("credential {name} uses it as a login, but it is not a login"),
             }
             .into());
         };
@@ -251,7 +251,7 @@ impl Vault<'_> {
         };
         // Only the client's own grant needs no refresh token (RFC 6749, 4.4.3).
         if server.grant != Grant::ClientCredentials && source.refresh_token().is_none() {
-            return Err(failed("the login left no refresh token".into(), true));
+            return Err(failed("no refresh token".into(), true));
         }
         let renewal = TokenRequest {
             oauth: server,
@@ -295,7 +295,7 @@ impl Vault<'_> {
             renewed.into_credential(&mut after, now);
             Ok(Some(after))
         })?;
-        changed.ok_or_else(|| failed("it was taken out of the vault meanwhile".into(), false))
+        changed.ok_or_else(|| failed("the credential was deleted meanwhile".into(), false))
     }
 }
 

@@ -56,7 +56,7 @@ pub struct VaultStatus {
 }
 
 impl State {
-    /// The vault. Nothing of it is opened before something in it is asked for.
+    /// Vault of this state. It is opened on first use.
     pub fn vault(&self) -> Result<Vault<'_>> {
         let dir = match (self.source(), self.dirs().state()) {
             // Without a place for it there is nothing in it; who would put something in is told.
@@ -104,8 +104,8 @@ impl Vault<'_> {
         Err(CredentialError::NotFound { name: name.to_string(), wanted_by: wanted_by.into(), near }.into())
     }
 
-    /// Changes one credential: the closure gets the current one and returns the new one. Nobody else changes the
-    /// vault in between.
+    /// Changes one credential: the closure gets the current one and returns the new one. The vault is locked
+    /// meanwhile.
     pub fn change(
         &self,
         name: &CredentialName,
@@ -137,7 +137,7 @@ impl Vault<'_> {
         }
     }
 
-    /// Fails if another credential is stood for by the variable that would stand for this one.
+    /// Fails if another credential uses the same variable.
     fn refuse_twin(&self, keeper: &dyn CredentialBackend, name: &CredentialName) -> Result<()> {
         let variable = self.state.app().credential_variable(name);
         let twin = keeper.all()?.into_iter().map(|one| one.about.name);
@@ -145,7 +145,7 @@ impl Vault<'_> {
             Some(twin) => Err(UsageError::InvalidName {
                 what: "credential",
                 name: name.to_string(),
-                reason: format!("{variable} already stands for {twin}").into(),
+                reason: format!("credential {twin} already uses the variable {variable}").into(),
             }
             .into()),
             None => Ok(()),
@@ -173,9 +173,9 @@ impl Vault<'_> {
         Ok(removed)
     }
 
-    /// Moves everything to the place that the settings now say, or that will be looked in from now on; `from` is where
-    /// it was, if that cannot be seen any more. What is there under a name of one that comes is an error; what was moved
-    /// leaves its old place last, so that nothing is lost on the way, and a move that was cut short can be made again.
+    /// Moves all credentials to the backend of the settings, or to the default one. `from` is the old backend if it
+    /// cannot be detected. A credential of the same name with other content is an error. Credentials are deleted from
+    /// the old backend last, so that an interrupted move can be repeated.
     pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<CredentialMigration> {
         let dir = self.lock()?;
         let said = BackendChoice::of(self.state, dir.path())?;
@@ -183,26 +183,28 @@ impl Vault<'_> {
         let is_free = said.origin.layer == Layer::Default && matches!(to, Backend::Keychain | Backend::File);
         if !is_said && !is_free {
             return Err(UsageError::Arguments(format!(
-                "nobody would look for them there: first set vault.backend to {}",
+                "the setting vault.backend names another backend; set it to {} first",
                 to.as_str()
             ))
             .into());
         }
         let found = if is_said { BackendChoice::remembered(dir.path()) } else { said.backend };
         let Some(from) = from.or(found) else {
-            return Err(
-                UsageError::Arguments("there is nothing to move; --from says where it was".into()).into()
-            );
+            return Err(UsageError::Arguments(
+                "no credentials to move; pass --from BACKEND if they are elsewhere".into(),
+            )
+            .into());
         };
         if from == to {
-            return Err(UsageError::Arguments(format!(
-                "credentials are kept in the {} already",
-                to.as_str()
-            ))
-            .into());
+            return Err(
+                UsageError::Arguments(format!("credentials are already in the {}", to.as_str())).into()
+            );
         }
         if from == Backend::Env || to == Backend::Env {
-            return Err(UsageError::Arguments("variables are neither filled nor emptied".into()).into());
+            return Err(UsageError::Arguments(
+                "the env backend is read-only: credentials cannot be moved to or from it".into(),
+            )
+            .into());
         }
         let (old, new) = (self.keeper_of(from, dir.path())?, self.keeper_of(to, dir.path())?);
         let all = old.all()?;
@@ -234,7 +236,7 @@ impl Vault<'_> {
         Ok(CredentialMigration { moved, there })
     }
 
-    /// Whether a sealed file is there although credentials are elsewhere: a move was cut short.
+    /// Whether a sealed file exists although the credentials are elsewhere: a move was interrupted.
     pub fn has_leftover(&self) -> bool {
         let file = self.dir.as_ref().map(|dir| dir.join(FILE));
         self.choice.backend == Some(Backend::Keychain) && file.is_some_and(|file| file.exists())
@@ -290,15 +292,15 @@ impl Vault<'_> {
     pub fn files(&self) -> Vec<(PathBuf, &'static str)> {
         let Some(dir) = &self.dir else { return Vec::new() };
         let mut files = vec![
-            (dir.join(FILE), "the vault: credentials, sealed"),
-            (dir.join(CHOSEN), "says that credentials are in the desktop's keychain"),
-            (dir.join("renewing"), "the locks of credentials that are being renewed"),
+            (dir.join(FILE), "vault: encrypted credentials"),
+            (dir.join(CHOSEN), "marker: credentials are in the desktop's keychain"),
+            (dir.join("renewing"), "locks for renewals of credentials"),
         ];
         if let Ok(key) = crate::vault::keys::key_file(self.state, dir) {
             files.push((key, "the vault's key"));
         }
         let kept = self.file().and_then(|file| file.kept_file());
-        files.extend(kept.map(|kept| (kept, "the vault's key while a passphrase keeps it open")));
+        files.extend(kept.map(|kept| (kept, "the vault's key, cached until the vault is locked")));
         files
     }
 
@@ -330,7 +332,7 @@ impl Vault<'_> {
     fn require_dir(&self) -> Result<&Path> {
         match self.state.source() {
             ConfigSource::Nothing => {
-                Err(UsageError::Arguments("with --no-config nothing is kept".into()).into())
+                Err(UsageError::Arguments("the vault cannot be used with --no-config".into()).into())
             }
             _ => {
                 self.state.dirs().state_for_writing()?;
@@ -345,9 +347,8 @@ impl Vault<'_> {
     }
 
     fn require_file(&self) -> Result<FileVault<'_>> {
-        self.file().ok_or_else(|| {
-            Error::Usage(UsageError::Arguments("only a vault that is a file has a key of its own".into()))
-        })
+        self.file()
+            .ok_or_else(|| Error::Usage(UsageError::Arguments("only the file backend has a key".into())))
     }
 
     fn keeper(&self) -> Result<Option<Box<dyn CredentialBackend + '_>>> {

@@ -189,6 +189,59 @@ fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of
     assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
 }
 
+/// `SESSILE_TEST_KILLS` says how many processes are killed, five times over: each has eight threads that share transactions.
+#[test]
+fn a_process_killed_in_a_shared_transaction_loses_no_append_it_acknowledged() {
+    let kills: usize = std::env::var("SESSILE_TEST_KILLS").map_or(100, |text| text.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    let acknowledged = dir.path().join("acknowledged");
+    let mut random: u64 = 0x5e55_11e7;
+    for number in 0..kills.div_ceil(5) {
+        let mut worker = worker_process(dir.path(), &session, number, "grouped 8");
+        let before = lines(&acknowledged);
+        while lines(&acknowledged) == before {
+            assert!(worker.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_micros((random >> 33) % 12_000));
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        // The next writer is not held up by the dead one.
+        sessions.append(&session, &[json!("test")]).unwrap();
+    }
+    let messages = sessions.messages(&session, usize::MAX).unwrap();
+    let kept: std::collections::BTreeSet<&str> =
+        messages.iter().filter_map(|message| message.body.as_str()).collect();
+    for line in std::fs::read_to_string(&acknowledged).unwrap().lines() {
+        assert!(kept.contains(line), "append {line} was acknowledged and is lost");
+    }
+    let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
+    assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+}
+
+/// Appends for ever from several threads, and writes down each append after it was acknowledged.
+fn append_grouped(dir: &Path, id: &str, worker: &str, threads: usize) {
+    use std::io::Write;
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let mut sessions = open(dir, "u");
+                let session = sessions.get(id).unwrap();
+                let path = dir.join("acknowledged");
+                let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+                for round in 0.. {
+                    let name = format!("{worker}-{thread}-{round}");
+                    sessions.append(&session, &[json!(name)]).unwrap();
+                    file.write_all(format!("{name}\n").as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+}
+
 fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
@@ -234,6 +287,7 @@ fn worker() {
     match what {
         "turns" => take_turns(&mut sessions, &session, worker.parse().unwrap(), rounds),
         "told" => take_told_turns(&mut sessions, &session, Path::new(dir), worker.parse().unwrap()),
+        "grouped" => append_grouped(Path::new(dir), id, worker, rounds),
         "increments" => (0..rounds).for_each(|_| increment(&mut sessions, &session)),
         other => panic!("{other}"),
     }

@@ -166,7 +166,7 @@ async def play_task(kit, word, rest):
     if word == 'ask':
         return await kit.status('input-required', 'what is your name?')
     if word == 'auth':
-        return await kit.status('auth-required', 'say who you are at http://127.0.0.1/login')
+        return await kit.status('auth-required', 'log in at http://127.0.0.1/login')
     if word == 'reject':
         return await kit.status('rejected', 'not that')
     await kit.status('working')

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::http::{ChunkedReply, ReceivedRequest, reply};
+use sessile_agent::{ChunkedReply, ReceivedRequest, reply};
 
 /// Requests in which an agent misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use sessile_agent::{AgentAuth, AgentOptions, Protocol};
 use tempfile::TempDir;
 
-use super::options::{AgentAuth, AgentOptions, Protocol};
 use crate::node::NodeServer;
 
 /// Timeout of an agent's start; importing the SDK alone takes a second or two.
@@ -71,6 +71,48 @@ impl PythonAgent {
             }),
             Protocol::V03 => OLD.get_or_init(|| PythonAgent::start(sdk, &options)),
         }
+    }
+
+    /// Address, `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        self.server.address()
+    }
+}
+
+/// Framework that agents are built on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentFramework {
+    /// Google's Agent Development Kit.
+    Adk,
+    /// Strands Agents.
+    Strands,
+    /// FastA2A of Pydantic.
+    FastA2a,
+    /// python-a2a.
+    PythonA2a,
+}
+
+/// An agent on a framework, which does what the text of a message says. It ends when this is dropped.
+pub struct FrameworkAgent {
+    server: NodeServer,
+}
+
+impl FrameworkAgent {
+    /// Starts one on the framework that `scripts/test --long` installed.
+    #[track_caller]
+    pub fn start(framework: AgentFramework) -> Self {
+        let (venv, script) = match framework {
+            AgentFramework::Adk => ("google-adk", include_str!("frameworks/adk.py")),
+            AgentFramework::Strands => ("strands-agents", include_str!("frameworks/strands.py")),
+            AgentFramework::FastA2a => ("fasta2a", include_str!("frameworks/fasta2a.py")),
+            AgentFramework::PythonA2a => ("python-a2a", include_str!("frameworks/python_a2a.py")),
+        };
+        let mut command = Command::new(python(venv));
+        command.arg("-B").arg("-c").arg(script);
+        for name in ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"] {
+            command.env_remove(name);
+        }
+        FrameworkAgent { server: NodeServer::spawn(command, PATIENCE) }
     }
 
     /// Address, `http://127.0.0.1:PORT`.

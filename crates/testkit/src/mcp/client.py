@@ -1,7 +1,8 @@
 """The official SDK's client: goes through a list of calls of a server, and prints what came of it.
 
 Standard input is JSON: `command`, `args`, `env`, `cwd` of a server on stdio, or `url` and `token`; `revision`, `calls` with `tool` and `arguments`, `answers` to
-what the user is asked, in turn, the last one for all that follows; `seconds` that anything may take.
+what the user is asked, in turn, the last one for all that follows; `seconds` that anything may take; `explore` with the
+`prompt` to get, its `arguments`, the `uri` to follow, and the `tool` and `tool_arguments` that change it.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import mcp.client.session
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.types import ElicitResult
+from mcp.types import ElicitResult, PromptReference
 
 
 def plain(model):
@@ -55,6 +56,33 @@ async def call(client, number, asked, told):
     return plain(result)
 
 
+async def explore(client, asked, seconds):
+    resources, cursor = [], None
+    while True:
+        page = await client.list_resources(cursor=cursor)
+        resources += page.resources
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    templates = await client.list_resource_templates()
+    prompts = await client.list_prompts()
+    reference = PromptReference(type='ref/prompt', name=asked['prompt'])
+    report = {
+        'resources': [plain(resource) for resource in resources],
+        'templates': [plain(template) for template in templates.resource_templates],
+        'contents': [plain(await client.read_resource(resource.uri)) for resource in resources],
+        'prompts': [plain(prompt) for prompt in prompts.prompts],
+        'prompt': plain(await client.get_prompt(asked['prompt'], asked['arguments'])),
+        'completion': plain(await client.complete(reference, {'name': 'context', 'value': 's'})),
+    }
+    if client.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        async with client.listen(resource_subscriptions=[asked['uri']]) as changes:
+            await client.call_tool(asked['tool'], asked['tool_arguments'])
+            event = await asyncio.wait_for(anext(changes), seconds)
+            report['change'] = {'kind': type(event).__name__, 'uri': str(event.uri)}
+    return report
+
+
 async def main():
     given = json.load(sys.stdin)
     answers, elicitations, told = given['answers'], [], []
@@ -89,6 +117,8 @@ async def main():
             'progress': told,
             'elicitations': elicitations,
         }
+        if 'explore' in given:
+            report['explored'] = await explore(client, given['explore'], given['seconds'])
     print(json.dumps(report))
 
 

@@ -48,18 +48,26 @@ impl Revision {
 pub struct PythonMcpClient {
     revision: Revision,
     answers: Vec<Value>,
+    explore: Option<Value>,
 }
 
 impl PythonMcpClient {
     /// Client without a person to ask.
     pub fn new(revision: Revision) -> Self {
-        PythonMcpClient { revision, answers: Vec::new() }
+        PythonMcpClient { revision, answers: Vec::new(), explore: None }
     }
 
     /// With a user who answers so when asked: `{"action": "accept", "content": ..}`, `{"action": "decline"}` or
     /// `{"action": "cancel"}`. Said repeatedly, it is the answer to one question after the other; the last one stays.
     pub fn answer(mut self, answer: Value) -> Self {
         self.answers.push(answer);
+        self
+    }
+
+    /// Lists and reads the resources, gets a `prompt` with `arguments`, completes its context, and follows the resource `uri`
+    /// while `tool` with `tool_arguments` changes it; the report has it as `explored`.
+    pub fn explore(mut self, explore: Value) -> Self {
+        self.explore = Some(explore);
         self
     }
 
@@ -86,6 +94,9 @@ impl PythonMcpClient {
             "answers": self.answers,
             "seconds": SECONDS,
         });
+        if let Some(explore) = self.explore {
+            given["explore"] = explore;
+        }
         let call = server.call();
         if let Some((url, token)) = server.address() {
             (given["url"], given["token"]) = (json!(url), json!(token));

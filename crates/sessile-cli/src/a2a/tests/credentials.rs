@@ -13,9 +13,9 @@ use crate::a2a::{
 use crate::http::{HttpClient, TrustRoots, basic};
 
 /// The same credential for all.
-struct Always(RequestCredential);
+struct FixedCredential(RequestCredential);
 
-impl CredentialProvider for Always {
+impl CredentialProvider for FixedCredential {
     fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(vec![self.0.clone()])
     }
@@ -40,7 +40,7 @@ fn who_is_known_is_let_in_and_sees_more() {
         let partner = ALL[number % 3];
         let guard =
             |options: &mut AgentOptions| *options = options.clone().guarded(auth.clone(), secret, "ada");
-        partner.in_every_way(guard, &Always(credential), |agent| {
+        partner.in_every_way(guard, &FixedCredential(credential), |agent| {
             let way = agent.interface.to_string();
             assert!(
                 send(agent, &says("whoami")).text().replace(' ', "").contains("\"account\":\"ada\""),

@@ -221,7 +221,7 @@ fn an_error_in_a_stream_is_one() {
     let (count, ended) = stream(&server, short());
     let told = ended.unwrap_err();
     assert_eq!((count, told.rpc_error_kind()), (1, Some(RpcErrorKind::TaskNotFound)));
-    assert_eq!(told.to_string(), "the agent refused: gone\\u{1b}[2J (code -32001)");
+    assert_eq!(told.to_string(), "the agent refused the request: gone\\u{1b}[2J (code -32001)");
     // It may also be said without any stream, and a stream may break off.
     let server = ScriptedServer::agent(|stream| say(stream, r#"{"error":{"code":-32004}}"#));
     let (_, ended) = stream(&server, short());

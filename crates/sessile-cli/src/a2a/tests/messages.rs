@@ -29,7 +29,7 @@ fn messages_and_tasks_are_answered() {
             for (word, state, text) in [
                 ("fail", TaskState::Failed, "it broke"),
                 ("reject", TaskState::Rejected, "not that"),
-                ("auth", TaskState::AuthRequired, "say who you are at http://127.0.0.1/login"),
+                ("auth", TaskState::AuthRequired, "log in at http://127.0.0.1/login"),
             ] {
                 let task = send_task(agent, &says(word));
                 assert_eq!((task.state, task.message().unwrap().text().as_str()), (state, text), "{way}");

@@ -17,22 +17,22 @@ pub(super) const ALL: [Partner; 3] =
     [Partner::Sdk(Protocol::V1), Partner::Sdk(Protocol::V03), Partner::Scripted];
 
 /// An agent, which ends when this is dropped.
-enum Running {
+enum PartnerProcess {
     Sdk(PythonAgent),
     Scripted(ScriptedAgent),
 }
 
-impl Running {
+impl PartnerProcess {
     fn url(&self) -> &str {
         match self {
-            Running::Sdk(agent) => agent.url(),
-            Running::Scripted(agent) => agent.url(),
+            PartnerProcess::Sdk(agent) => agent.url(),
+            PartnerProcess::Scripted(agent) => agent.url(),
         }
     }
 }
 
 impl Partner {
-    fn start(self, change: impl FnOnce(&mut AgentOptions)) -> Running {
+    fn start(self, change: impl FnOnce(&mut AgentOptions)) -> PartnerProcess {
         let version = if self == Partner::Sdk(Protocol::V03) { Protocol::V03 } else { Protocol::V1 };
         let mut options = AgentOptions::of(version);
         if version == Protocol::V1 {
@@ -42,8 +42,8 @@ impl Partner {
         options.extended_card = true;
         change(&mut options);
         match self {
-            Partner::Sdk(version) => Running::Sdk(PythonAgent::start(version, &options)),
-            Partner::Scripted => Running::Scripted(ScriptedAgent::start(options)),
+            Partner::Sdk(version) => PartnerProcess::Sdk(PythonAgent::start(version, &options)),
+            Partner::Scripted => PartnerProcess::Scripted(ScriptedAgent::start(options)),
         }
     }
 
@@ -56,7 +56,7 @@ impl Partner {
     ) {
         let (server, http) = (self.start(change), HttpClient::new(TrustRoots::System));
         let options = || ClientOptions { extensions: vec!["urn:x".to_owned()], ..ClientOptions::default() };
-        let card = AgentClient::find_card(&http, server.url(), auth, &options()).unwrap();
+        let card = AgentClient::find_card(&http, server.url(), auth, &options(), None).unwrap();
         let usable: Vec<_> =
             card.interfaces.iter().filter(|interface| interface.dialect().is_some()).collect();
         assert_eq!(usable.len(), if self == Partner::Sdk(Protocol::V03) { 2 } else { 4 }, "{usable:?}");

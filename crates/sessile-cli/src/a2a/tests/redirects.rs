@@ -13,13 +13,13 @@ use crate::a2a::{
 use crate::http::{HttpAddress, HttpClient, TrustRoots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
-struct Only {
+struct OneCredential {
     origin: String,
     credentials: Vec<RequestCredential>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Only {
+impl OneCredential {
     fn at(url: &str) -> Self {
         let secret = || Secret::new("hunter2 &");
         let credentials = vec![
@@ -28,11 +28,11 @@ impl Only {
             RequestCredential::Cookie("a".to_owned(), Secret::new("hunter2")),
             RequestCredential::Cookie("b".to_owned(), Secret::new("hunter2")),
         ];
-        Only { origin: url.to_owned(), credentials, asked: Mutex::default() }
+        OneCredential { origin: url.to_owned(), credentials, asked: Mutex::default() }
     }
 }
 
-impl CredentialProvider for Only {
+impl CredentialProvider for OneCredential {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         self.asked.lock().unwrap().push(url.to_owned());
         let (own, asked) = (HttpAddress::parse(&self.origin).unwrap(), HttpAddress::parse(url).unwrap());
@@ -49,7 +49,7 @@ fn extra() -> ClientOptions {
 #[test]
 fn a_credential_stands_where_it_belongs() {
     let server = ScriptedServer::agent(|stream| say(stream, REPLY));
-    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), OneCredential::at(&server.url()));
     AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     for request in server.asked() {
         let lower = request.to_ascii_lowercase();
@@ -65,7 +65,7 @@ fn a_card_that_names_another_origin_gets_nothing_for_it() {
     let other = ScriptedServer::start(|_, _, stream| say(stream, REPLY));
     let there = other.url();
     let server = ScriptedServer::start(move |_, _, stream| say(stream, &card(&there).to_string()));
-    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), OneCredential::at(&server.url()));
     let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert!(!agent.is_at_home());
     assert!(matches!(agent.send(&says("hi")), Ok(AgentEvent::Message(_))));
@@ -82,7 +82,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
         true => say(stream, &card("http://127.0.0.1:1").to_string()),
         false => head(stream, "302 Found", &format!("Location: {middle}/card\r\n")),
     });
-    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), OneCredential::at(&server.url()));
     let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert_eq!(agent.interface.url, format!("{}/rpc", back.url()));
     assert!(server.asked()[0].contains("hunter2"));
@@ -93,7 +93,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
     let away = ScriptedServer::start(move |_, _, stream| {
         head(stream, "302 Found", &format!("Location: {home}/again\r\n"))
     });
-    let auth = Only::at(&server.url());
+    let auth = OneCredential::at(&server.url());
     let _ = AgentClient::open(&http, &away.url(), &auth, extra());
     let again = server.asked().into_iter().find(|request| request.starts_with("GET /again")).unwrap();
     assert!(!again.contains("hunter2"), "{again}");
@@ -110,7 +110,7 @@ fn within_an_origin_a_redirect_is_followed_with_everything() {
         "/v2/rpc?key=hunter2+%26" => say(stream, REPLY),
         _ => head(stream, "404 x", ""),
     });
-    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), OneCredential::at(&server.url()));
     AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     let last = server.asked().pop().unwrap();
     assert!(last.contains("Bearer hunter2") && last.contains("m-hi"), "{last}");
@@ -123,7 +123,7 @@ fn a_message_is_never_sent_to_another_origin() {
         let there = other.url();
         let server =
             ScriptedServer::agent(move |stream| head(stream, status, &format!("Location: {there}/rpc\r\n")));
-        let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
+        let (http, auth) = (HttpClient::new(TrustRoots::System), OneCredential::at(&server.url()));
         let told =
             AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap_err();
         assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
@@ -137,7 +137,7 @@ fn a_message_is_never_sent_to_another_origin() {
         .unwrap()
         .send(&says("hi"))
         .unwrap_err();
-    assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
+    assert!(told.to_string().ends_with("would drop the message"), "{told}");
     assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
         let server =
@@ -166,7 +166,7 @@ fn ten_thousand_redirects_are_too_many() {
     assert_eq!(server.asked().len(), 6);
     let lost = ScriptedServer::start(|_, _, stream| head(stream, "302 Found", ""));
     let told = AgentClient::open(&http, &lost.url(), &AnonymousAccess, extra()).err().unwrap();
-    assert!(told.to_string().contains("it does not say where to"), "{told}");
+    assert!(told.to_string().contains("the Location header is missing"), "{told}");
 }
 
 #[test]

@@ -115,12 +115,9 @@ fn notifications_are_configured() {
         |agent| {
             let task = send_task(agent, &says("ask")).id;
             let config = PushConfig { url: "http://127.0.0.1:9/".to_owned(), ..PushConfig::default() };
-            let kind = refusal(agent, agent.push_config_set(&task, &config));
-            // The older SDK takes its own refusal for a failure.
-            let way = agent.interface.to_string();
-            let is_no = matches!(kind, RpcErrorKind::PushNotSupported | RpcErrorKind::UnsupportedOperation);
-            assert!(is_no || (way == "JSONRPC 0.3" && kind == RpcErrorKind::Internal), "{way}: {kind:?}");
-            assert!(!agent.card.push, "{way}");
+            // The card says so, and the agent is not asked.
+            let refused = agent.push_config_set(&task, &config);
+            assert!(matches!(refused, Err(A2aError::NotOffered { .. })), "{}: {refused:?}", agent.interface);
         },
     );
 }

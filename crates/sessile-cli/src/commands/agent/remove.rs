@@ -11,13 +11,13 @@ use crate::commands::config::ScopeArgs;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Take an agent's name away
+/// Remove a named agent
 ///
-/// Conversations with it, and its credential, stay.
+/// Keeps the agent's credential and the conversations with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile agent remove research --global"))]
 pub struct Args {
-    /// Its name
+    /// Name of the agent
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -32,10 +32,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if changed.old.is_none() {
         return Err(ConversationError::AgentNotFound { name: args.name.clone(), near: None }.into());
     }
-    // A credential without a URL would be given to the next agent of this name.
-    change(&cx.state, "agent remove", &target, &key("credential"), None)?;
+    // What stays would be given to the next agent of this name.
+    for member in ["credential", "allow-http", "headers", "client-cert-file", "client-key-file"] {
+        change(&cx.state, "agent remove", &target, &key(member), None)?;
+    }
     let json = json!({ "name": args.name, "layer": target.layer(), "path": changed.path.to_string_lossy() });
-    cx.changed(json, || {
-        shown(format!("agent {} has no name in {} any more", args.name, target.place())) + "\n"
-    })
+    cx.changed(json, || shown(format!("removed agent {} from {}", args.name, target.place())) + "\n")
 }

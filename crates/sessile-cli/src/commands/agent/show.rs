@@ -10,9 +10,9 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Show an agent: what it is called here, and what it says about itself
+/// Show an agent's name, settings and card
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile agent show research" "sessile agent show http://localhost:8000 --output json"))]
+#[command(after_help = examples!("sessile agent show research" "sessile agent show http://localhost:8738 --output json"))]
 pub struct Args {
     #[command(flatten)]
     target: AgentTarget,
@@ -31,6 +31,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let Some(credential) = &named.credential {
             line("credential", credential.clone());
         }
+        if named.allow_http {
+            line("http", "plain http is allowed, without a credential".to_owned());
+        }
+        for header in &named.headers {
+            line("header", header.clone());
+        }
+        if let Some(files) = &named.client_cert {
+            line("mtls", files.cert.display().to_string());
+        }
         line("version", card.version.clone());
         if !card.description.is_empty() {
             line("about", card.description.clone());
@@ -47,6 +56,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         line("can", if can.is_empty() { "-".to_owned() } else { can.join(", ") });
         for scheme in &card.schemes {
             line("wants", scheme.name.clone());
+        }
+        for uri in &card.required_extensions {
+            line("requires", format!("extension {uri}"));
         }
         for skill in &card.skills {
             line("skill", format!("{}: {}", skill.name, skill.description));
@@ -76,6 +88,10 @@ fn card_json(card: &AgentCard, named: &Agent) -> Value {
             "id": one.id, "name": one.name, "description": one.description, "tags": one.tags,
         })).collect::<Vec<_>>(),
         "extensions": card.extensions,
+        "required_extensions": card.required_extensions,
+        "allow_http": named.allow_http,
+        "headers": named.headers,
+        "client_cert": named.client_cert,
         "url": named.url,
         "called": named.name,
         "credential": named.credential,

@@ -16,8 +16,9 @@ use crate::vault_unlock::with_unlocked_vault;
 
 /// Check that credentials can be used, or that a server accepts one
 ///
-/// One whose time is up is renewed, if it can be. With --url one request is made, to a site that the credential may be
-/// sent to, and the answer decides. Without a name it is the selected credential, or with --url that of the agent there.
+/// Expired credentials are renewed first. With --url the command sends one request with the credential, to an allowed
+/// site, and reports whether the server accepts it. Without a name it checks the selected credential, or with --url the
+/// credential of the agent at that URL.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile auth check gh-bot"
@@ -25,11 +26,11 @@ use crate::vault_unlock::with_unlocked_vault;
     "sessile auth check --credential gh-bot --output json"
 ))]
 pub struct Args {
-    /// The credentials
+    /// Names of the credentials
     #[arg(value_name = "CREDENTIAL")]
     names: Vec<String>,
 
-    /// Send it there and see whether it is accepted
+    /// Send the credential to this URL and report whether it is accepted
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&json, || checked.line(cx))
 }
 
-/// Checks many: each is told, and one that fails makes it fail in the end.
+/// Checks several credentials, reports each, and fails at the end if one failed.
 fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
     let mut exit = None;
     let (mut results, mut lines) = (Vec::new(), String::new());
@@ -70,7 +71,7 @@ fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
     exit.map_or(Ok(()), |exit| Err(Failure::Told(exit)))
 }
 
-/// A credential that can be used, and what a server answered to it.
+/// Usable credential with the status of a server's response.
 struct CredentialCheckResult {
     usable: LoadedCredential,
     status: Option<u16>,
@@ -107,17 +108,17 @@ impl CredentialCheckResult {
         let about = &self.usable.about;
         let end = match end_of(&cx.state, about).as_str() {
             "-" => String::new(),
-            end => format!(", ends {end}"),
+            end => format!(", expires {end}"),
         };
         let name = if self.usable.for_this_call { "the token for this call" } else { about.name.as_str() };
         let answered =
-            self.status.map_or_else(String::new, |status| format!(", not refused (status {status})"));
+            self.status.map_or_else(String::new, |status| format!(", not rejected (status {status})"));
         format!("{name} is valid{answered}{end}\n")
     }
 }
 
 impl Args {
-    /// Whether the credential is one that the context gives.
+    /// Whether the context provides the credential.
     fn is_of_context(&self, cx: &Cx, name: Option<&String>) -> Result<bool, Error> {
         Ok(name.is_none() && cx.state.selected_credential()?.is_none())
     }
@@ -149,14 +150,14 @@ impl Args {
         match bound {
             Some((name, origin)) => vault.load_credential(&name, origin, renewer),
             None => Err(UsageError::Arguments(
-                "say which: NAME, --credential NAME, or the --url of an agent that gets one".into(),
+                "choose a credential: NAME, --credential NAME, or --url URL of an agent that has one".into(),
             )
             .into()),
         }
     }
 }
 
-/// Sends a credential to a URL, if it may be sent there; the answer's status.
+/// Sends a credential to an allowed URL and returns the status of the response.
 fn send(usable: &LoadedCredential, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
     let (header, value) = usable.header_for(url)?;
     let site = Site::of_url(url)?.to_string();
@@ -170,7 +171,7 @@ fn send(usable: &LoadedCredential, url: &str, renewer: &Renewer) -> Result<u16, 
             Err(RequestError::CredentialRejected { name, site, status, kind, is_for_this_call }.into())
         }
         429 => Err(RequestError::RateLimited { what: site, wait: None }.into()),
-        500.. => Err(RequestError::unreachable(site, format!("it answered with status {status}")).into()),
+        500.. => Err(RequestError::unreachable(site, format!("status {status}")).into()),
         _ => Ok(status),
     }
 }

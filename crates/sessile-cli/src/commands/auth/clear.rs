@@ -10,24 +10,24 @@ use crate::help::examples;
 use crate::terminal_prompt;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Take credentials out of the vault
+/// Delete credentials from the vault
 ///
-/// Copies that tools have made in sessions stay; `auth logout` removes them too.
+/// Keeps the copies in sessions' rooms; `auth logout` deletes those too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile auth clear gh-bot" "sessile auth clear --url http://localhost:8000 --yes"))]
+#[command(after_help = examples!("sessile auth clear gh-bot" "sessile auth clear --url http://localhost:8738 --yes"))]
 pub struct Args {
     #[command(flatten)]
     chosen: CredentialChoice,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    refuse_inside(cx, "taking credentials out of the vault")?;
+    refuse_inside(cx, "deleting credentials")?;
     let names = with_unlocked_vault(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("take {} credential(s) out of the vault: {}", names.len(), words.join(", ")),
+            &format!("delete {} credential(s): {}", names.len(), words.join(", ")),
         )?;
     }
     let vault = cx.state.vault()?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));
         for user in users {
             cx.out.note(&format!(
-                "credential {} used its login and cannot be renewed any more",
+                "credential {} used the login of a deleted credential and can no longer be renewed",
                 user.about.name
             ));
         }

@@ -4,22 +4,25 @@ use sessile::text::shown;
 
 use super::{CredentialView, end_of};
 use crate::cli::Cx;
-use crate::commands::page::Page;
+use crate::commands::page::{Page, WideArgs};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
 use crate::vault_unlock::with_unlocked_vault;
 
-/// List the credentials; their secrets are not shown
+/// List the credentials, without their secrets
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth list" "sessile auth list --expired --output json"))]
 pub struct Args {
-    /// Only those whose time is up and that cannot be renewed
+    /// List only expired credentials that cannot be renewed
     #[arg(long)]
     expired: bool,
 
     #[command(flatten)]
     page: Page,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         shown_ones.iter().map(|about| CredentialView::new(&cx.state, about)).collect();
     cx.out.list(&views, || {
         if shown_ones.is_empty() {
-            return "there are no such credentials\n".to_owned();
+            return "no credentials found\n".to_owned();
         }
         let mut table = Table::new(&["NAME", "KIND", "ACCOUNT", "EXPIRES", "SITES"]);
         for about in &shown_ones {
@@ -48,6 +51,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 tone,
             );
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }

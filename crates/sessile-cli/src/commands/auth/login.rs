@@ -9,7 +9,7 @@ use sessile::error::{CredentialError, UsageError};
 use sessile::names::CredentialName;
 use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::{Credential, CredentialKind, CredentialMetadata, Grant, OAuth2, Secret};
+use sessile::vault::{Credential, CredentialKind, CredentialMetadata, Grant, OAuth2, Secret, jwt_account};
 
 use super::login_server::{self, ServiceLogin};
 use super::metadata_args::{self, MetadataArgs};
@@ -22,14 +22,14 @@ use crate::oauth::{DeviceCode, OAuthClient, OAuthError, Tokens, discover};
 use crate::renewer::{Renewer, client, renewed, unreachable};
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Log in at an authorization server and keep what it gives
+/// Log in to an authorization server and store the tokens
 ///
-/// Usually a person confirms a code in a browser, on any device; with --client-credentials the client itself is trusted;
-/// with --refresh-token a token from elsewhere is taken over. Tokens are renewed when they are needed. One login can serve
-/// many credentials and contexts: `auth set NAME --login THIS`. What was said once is kept: logging in again needs the
-/// name alone.
+/// By default you confirm a code in a browser, on any device (device flow). With --client-credentials the client logs
+/// in with its own secret. With --refresh-token Sessile takes over an existing refresh token. Tokens are renewed when
+/// a command needs them. Several credentials can share one login: `auth set NAME --login LOGIN`. To log in again,
+/// pass only the name.
 ///
-/// Where nobody sits at a terminal, say with --wait how long to wait for the person.
+/// Without a terminal, pass --wait to choose how long to wait for the confirmation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile auth login corp --issuer https://login.example --client-id cli --scope openid"
@@ -40,39 +40,47 @@ use crate::vault_unlock::with_unlocked_vault;
     "sessile auth login --server https://sessile.example --token-stdin < token"
 ))]
 pub struct Args {
-    /// The name of the credential
+    /// Name of the credential
     #[arg(value_name = "CREDENTIAL", required_unless_present = "server")]
     name: Option<String>,
 
-    /// What is left of a secret that was typed here
+    /// Rest of a secret that was typed as arguments
     #[arg(hide = true, value_name = "MORE")]
     more: Vec<String>,
 
-    /// Log in at the session service at this URL: an administrator confirms a code, or the token is on standard input
+    /// Log in to the session service at this URL, by a code or a token
     #[arg(long, value_name = "URL", conflicts_with_all = ["issuer", "token_url", "client_id", "client_credentials", "refresh_token", "client_secret", "audience", "resource"])]
     server: Option<String>,
 
-    /// The authorization server, which tells its own addresses
+    /// URL of the authorization server, for discovery
     #[arg(long, value_name = "URL", conflicts_with = "token_url")]
     issuer: Option<String>,
 
-    /// Where it gives tokens
+    /// Token endpoint
     #[arg(long, value_name = "URL")]
     token_url: Option<String>,
 
-    /// Where it gives device codes
+    /// Device authorization endpoint
     #[arg(long, value_name = "URL", requires = "token_url")]
     device_url: Option<String>,
 
-    /// Where it takes tokens back
-    #[arg(long, value_name = "URL", requires = "token_url")]
+    /// Revocation endpoint
+    #[arg(long, value_name = "URL", requires = "token_url", hide_short_help = true)]
     revocation_url: Option<String>,
 
-    /// As which client
+    /// Look up the account of tokens that do not name it (RFC 7662)
+    #[arg(long, hide_short_help = true)]
+    introspect: bool,
+
+    /// Introspection endpoint
+    #[arg(long, value_name = "URL", requires = "token_url", hide_short_help = true)]
+    introspection_url: Option<String>,
+
+    /// Client id
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
 
-    /// Log in as the client itself, with its secret
+    /// Log in with the client's own id and secret
     #[arg(long, conflicts_with = "refresh_token")]
     client_credentials: bool,
 
@@ -80,19 +88,19 @@ pub struct Args {
     #[arg(long, value_name = "SOURCE", num_args = 0..=1)]
     refresh_token: Option<Option<String>>,
 
-    /// The client has a secret, and it is asked for; - reads standard input, @FILE a file
+    /// Prompt for the client secret; - reads standard input, @FILE a file
     #[arg(long, value_name = "SOURCE", num_args = 0..=1)]
     client_secret: Option<Option<String>>,
 
-    /// For whom the tokens are
-    #[arg(long, value_name = "AUDIENCE")]
+    /// Audience of the tokens
+    #[arg(long, value_name = "AUDIENCE", hide_short_help = true)]
     audience: Option<String>,
 
-    /// What the tokens are for
-    #[arg(long, value_name = "URL")]
+    /// Resource of the tokens (RFC 8707)
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     resource: Option<String>,
 
-    /// How long to wait for the person who confirms the code
+    /// Wait this long for the confirmation of the code
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
 
@@ -103,7 +111,7 @@ pub struct Args {
     from: SecretSource,
 }
 
-/// Timeout of a person at a terminal.
+/// Default timeout of the confirmation at a terminal.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -119,12 +127,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(url) = &args.server {
         return login_server::run(&ServiceLogin { url, name: given, from: &args.from, wait: args.wait }, cx);
     }
-    let name = given.ok_or_else(|| UsageError::Arguments("say the name of the credential".into()))?;
+    let name = given.ok_or_else(|| UsageError::Arguments("the name of the credential is missing".into()))?;
     let before = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?;
     let renewer = Renewer::new();
     let oauth = args.oauth(cx, &renewer, before.as_ref())?;
     if let Some(login) = &oauth.login {
-        let reason = format!("it uses the login {login}: log in there");
+        let reason = format!("the login belongs to credential {login}; log in there: auth login {login}");
         return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
     }
     // What one server has given, or a client is known by there, is for nobody else.
@@ -149,7 +157,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         alone = Some(cx.state.vault()?.alone(&name)?);
         refresh = cx.state.vault()?.get(&name)?.and_then(|now| now.refresh_token().cloned());
     }
-    let (tokens, taken_over) = args.tokens(cx, &renewer, &client, &oauth, &about.scopes, refresh.as_ref())?;
+    let (mut tokens, taken_over) =
+        args.tokens(cx, &renewer, &client, &oauth, &about.scopes, refresh.as_ref())?;
+    if let Some(url) = oauth.introspection_url.as_deref() {
+        introspect(cx, &renewer, &client, url, &mut tokens);
+    }
     // Not while a person confirms the code: others would wait for minutes. Only the write is exclusive.
     if alone.is_none() {
         alone = Some(cx.state.vault()?.alone(&name)?);
@@ -168,7 +180,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
         let end = match end_of(&cx.state, about).as_str() {
             "-" => String::new(),
-            end => format!("; the token ends {end}"),
+            end => format!("; the token expires {end}"),
         };
         format!("logged in{who}: credential {name}{end}\n")
     })
@@ -180,7 +192,7 @@ impl Args {
         let known = match before.map(|before| &before.about.kind) {
             Some(CredentialKind::OAuth2(oauth)) => Some(oauth),
             Some(other) if self.issuer.is_none() && self.token_url.is_none() => {
-                let reason = format!("it is of kind {} and knows no authorization server", other.as_str());
+                let reason = format!("credentials of kind {} have no authorization server", other.as_str());
                 return Err(CredentialError::Unusable {
                     name: self.name.clone().unwrap_or_default(),
                     reason,
@@ -189,30 +201,40 @@ impl Args {
             }
             _ => None,
         };
-        let (token_url, device_url, revocation_url) = match (&self.issuer, &self.token_url) {
+        let (token_url, device_url, revocation_url, introspection_url) = match (&self.issuer, &self.token_url)
+        {
             (Some(issuer), _) => {
                 // Before it is asked: what it says decides where secrets are sent.
                 require_private(issuer)?;
                 let found = discover(renewer.http(), issuer).map_err(|error| failed(issuer, &error))?;
-                cx.out.detail(&format!("tokens are given at {}", found.token_url));
-                (found.token_url, found.device_url, found.revocation_url)
+                cx.out.detail(&format!("token endpoint: {}", found.token_url));
+                if self.introspect && found.introspection_url.is_none() {
+                    let what = format!("{} has no introspection endpoint", shown(issuer));
+                    return Err(UsageError::Arguments(what).into());
+                }
+                let introspection_url = found.introspection_url.filter(|_| self.introspect);
+                (found.token_url, found.device_url, found.revocation_url, introspection_url)
             }
             (None, Some(token_url)) => {
-                (token_url.clone(), self.device_url.clone(), self.revocation_url.clone())
+                let urls = (self.device_url.clone(), self.revocation_url.clone());
+                (token_url.clone(), urls.0, urls.1, self.introspection_url.clone())
             }
             (None, None) => match known {
                 Some(known) => {
-                    (known.token_url.clone(), known.device_url.clone(), known.revocation_url.clone())
+                    let OAuth2 { token_url, device_url, revocation_url, introspection_url, .. } =
+                        known.clone();
+                    (token_url, device_url, revocation_url, introspection_url)
                 }
                 None => {
-                    let what = "say where to log in: --issuer URL, or --token-url URL with --device-url URL";
+                    let what = "the authorization server is missing; pass --issuer URL, or --token-url URL with --device-url URL";
                     return Err(UsageError::Arguments(what.into()).into());
                 }
             },
         };
         require_private(&token_url)?;
         // The issuer's document may name any address.
-        device_url.iter().chain(&revocation_url).try_for_each(|url| require_private(url))?;
+        let others = device_url.iter().chain(&revocation_url).chain(&introspection_url);
+        others.into_iter().try_for_each(|url| require_private(url))?;
         let grant = match known {
             _ if self.client_credentials => Grant::ClientCredentials,
             _ if self.refresh_token.is_some() => Grant::RefreshToken,
@@ -225,8 +247,8 @@ impl Args {
             token_url,
             device_url,
             revocation_url,
-            client_id: client_id
-                .ok_or_else(|| UsageError::Arguments("say as which client: --client-id ID".into()))?,
+            introspection_url,
+            client_id: client_id.ok_or_else(|| UsageError::Arguments("--client-id ID is required".into()))?,
             audience: self.audience.clone().or_else(|| known.and_then(|known| known.audience.clone())),
             resource: self.resource.clone().or_else(|| known.and_then(|known| known.resource.clone())),
             login: known.and_then(|known| known.login.clone()),
@@ -305,6 +327,17 @@ impl Args {
     }
 }
 
+/// Asks the server for the account of tokens that do not name it. The login stands without an answer.
+fn introspect(cx: &Cx, renewer: &Renewer, client: &OAuthClient, url: &str, tokens: &mut Tokens) {
+    if tokens.account.is_some() || jwt_account(tokens.access.expose()).is_some() {
+        return;
+    }
+    match client.introspect(renewer.http(), url, &tokens.access) {
+        Ok(account) => tokens.account = account,
+        Err(error) => cx.state.warn(format!("the account is unknown: {}", failed(url, &error)), None),
+    }
+}
+
 /// Timeout of the confirmation: from the flag, else [`PATIENCE`] at a terminal.
 pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
     // The code is shown on standard error, so somebody must see that.
@@ -313,12 +346,12 @@ pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Erro
     wait.or(somebody.then_some(PATIENCE)).ok_or_else(|| {
         Error::Usage(UsageError::TerminalRequired {
             what: "confirming a code".into(),
-            instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
+            instead: "choose how long to wait for a person who confirms the code elsewhere: --wait 5m".into(),
         })
     })
 }
 
-/// Tells a person what to do.
+/// Prints the code and the URL.
 fn tell(cx: &Cx, code: &DeviceCode) {
     let json = json!({ "login": {
         "verification_uri": code.verification_uri,
@@ -327,9 +360,9 @@ fn tell(cx: &Cx, code: &DeviceCode) {
         "expires_in_seconds": code.expires_in.as_secs(),
     }});
     let direct = code.verification_uri_complete.as_ref();
-    let direct = direct.map_or_else(String::new, |uri| format!("\nor straight: {}", shown(uri)));
+    let direct = direct.map_or_else(String::new, |uri| format!("\nor open {}", shown(uri)));
     let time = sessile::duration::short(code.expires_in);
-    cx.out.ask_for(&json, &format!("{code}{direct}\nwaiting for {time} ..."));
+    cx.out.ask_for(&json, &format!("{code}{direct}\nwaiting up to {time} for the confirmation ..."));
 }
 
 fn require_private(url: &str) -> Result<(), Error> {

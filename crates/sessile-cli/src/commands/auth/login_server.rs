@@ -48,7 +48,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     let token =
         if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
     // What it is good for, the service tells; one that it does not take is not kept.
-    let me = ServiceClient::with_token(&url, Some(&token))?.me()?;
+    let me = ServiceClient::with_token(&url, Some(&token))?.with_progress(&cx.out).me()?;
     let mut about = CredentialMetadata {
         account: Some(me.user),
         scopes: me.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
@@ -61,19 +61,19 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
     // After the new one is stored: a URL has one credential, and must not be without one in between.
     for other in cx.state.vault()?.leave_agent(&url, &name)? {
-        cx.out.note(&format!("{url} no longer gets {other}"));
+        cx.out.note(&format!("credential {other} is no longer used for {url}"));
     }
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     cx.changed(CredentialView::new(&cx.state, &about), || {
         let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
         let end = match end_of(&cx.state, &about).as_str() {
             "-" => String::new(),
-            end => format!("; the token ends {end}"),
+            end => format!("; the token expires {end}"),
         };
         format!("logged in{who}: credential {name}{end}\n")
     })?;
     cx.out.note(&format!(
-        "use it with --server {0}, or always: sessile config set server {0} --global",
+        "pass --server {0}, or make the service the default: sessile config set server {0} --global",
         shell_quoted(&url)
     ));
     Ok(())
@@ -82,15 +82,16 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
 /// Shows a code and waits until an administrator has confirmed it.
 fn by_code(at: &ServiceLogin<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
     let patience = patience(cx, at.wait)?;
-    let server = ServiceClient::with_token(url, None)?;
+    let server = ServiceClient::with_token(url, None)?.with_progress(&cx.out);
     let code = PendingLogin::begin(&server, &cx.state)?;
     let time = patience.min(code.expires_in);
     let json = json!({ "login": { "server": url, "user_code": code.user_code, "expires_in_seconds": time.as_secs() } });
     let said = shown(&code.user_code);
     cx.out.ask_for(
         &json,
-        &format!("an administrator of {url} confirms the code {said}:\n  sessile user approve {said} --user NAME\nwaiting for {} ...", sessile::duration::short(time)),
+        &format!("ask an administrator of {url} to approve the code {said}:\n  sessile user approve {said} --user NAME\nwaiting up to {} for the approval ...", sessile::duration::short(time)),
     );
+    let _step = cx.out.slow_step(|| "waiting for the approval");
     let begun = Instant::now();
     loop {
         if begun.elapsed() >= time {

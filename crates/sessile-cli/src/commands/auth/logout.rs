@@ -17,11 +17,11 @@ use crate::renewer::Renewer;
 use crate::terminal_prompt;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Take credentials out of the vault, and every copy out of the sessions' rooms
+/// Delete credentials, and their copies in the sessions' rooms
 ///
-/// Credentials that share the login go with it. In the rooms of sessions, wherever a tool has written a secret into a
-/// file, asterisks take its place. Tokens of an authorization server that takes them back are given back. What runs
-/// already keeps what it was given until it ends.
+/// Credentials that share the login are deleted too. In the rooms of sessions, secrets that a tool wrote into a file
+/// are replaced by asterisks. Tokens are revoked if the authorization server supports it. Running commands keep the
+/// secret until they exit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile auth logout corp"
@@ -32,7 +32,7 @@ pub struct Args {
     #[command(flatten)]
     chosen: CredentialChoice,
 
-    /// The token of the session service at this URL, which `auth login --server` has kept
+    /// Delete the token of the session service at this URL
     #[arg(long, value_name = "URL", conflicts_with_all = ["names", "url", "all"])]
     server: Option<String>,
 }
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let login = removed.iter().find(|login| uses_login(&one.about, &login.about.name));
         if let Some(reason) = renewer.give_back(one, login) {
             let name = &one.about.name;
-            cx.out.note(&format!("{name} is gone here, and was not taken back by its server: {reason}"));
+            cx.out.note(&format!("deleted {name} locally; the server did not revoke it: {reason}"));
         }
     }
     recorded?;
@@ -94,35 +94,35 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     });
     cx.changed(json, || {
         let mut text = match words.len() {
-            0 => "there was nothing to log out\n".to_owned(),
+            0 => "no credential to log out\n".to_owned(),
             count => format!("logged out {count} credential(s): {}\n", words.join(", ")),
         };
         for path in &blotted.files {
             text.push_str(&format!("removed the copy in {}\n", shown(path.display())));
         }
         for path in &blotted.failed {
-            text.push_str(&format!("a copy is left, which cannot be changed: {}\n", shown(path.display())));
+            text.push_str(&format!("cannot change the copy in {}\n", shown(path.display())));
         }
         if blotted.files.is_empty() && blotted.failed.is_empty() && !words.is_empty() {
-            text.push_str("no session's room had a copy\n");
+            text.push_str("no session's room contains a copy\n");
         }
         for session in running.iter().filter(|_| !words.is_empty()) {
             let session = shown(session);
             text.push_str(&format!(
-                "session {session} runs on with what it was given: sessile session stop {session}\n"
+                "session {session} still runs and may hold the secret; stop it: sessile session stop {session}\n"
             ));
         }
         text
     })?;
     if let Some(url) = server.filter(|_| !words.is_empty()) {
         cx.out.note(&format!(
-            "{url} would still take the token: who runs it revokes it with sessile user token revoke"
+            "{url} still accepts the token until an administrator revokes it: sessile user token revoke"
         ));
     }
     if blotted.failed.is_empty() { Ok(()) } else { Err(Failure::Told(sessile::exit::PARTIAL)) }
 }
 
-/// The sessions in which something runs that may have been given a secret.
+/// Sessions with running commands that may hold a secret.
 fn running(cx: &Cx) -> Result<Vec<String>, Failure> {
     let Some(sessions) = cx.state.sessions_to_look_at()? else { return Ok(Vec::new()) };
     let live = sessions.list(None, true, usize::MAX)?;

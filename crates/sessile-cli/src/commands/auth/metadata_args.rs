@@ -12,26 +12,26 @@ use sessile::{Error, State};
 /// Value of `--expires` for no expiry.
 const NEVER: &str = "never";
 
-/// What may be known about a credential.
+/// Metadata of a credential.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct MetadataArgs {
-    /// Who one is with it
+    /// Account that the credential belongs to
     #[arg(long, value_name = "ACCOUNT")]
     account: Option<String>,
 
-    /// What it is good for
+    /// Scope of the credential; repeatable
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 
-    /// A site (scheme, host and port of this URL) that it may be sent to; these take the place of those before
+    /// Allowed site (scheme, host and port of this URL); replaces the earlier ones
     #[arg(long = "site", value_name = "URL")]
     sites: Vec<String>,
 
-    /// When it ends, or never
+    /// Time of expiry, or never
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "expires_in")]
     expires_at: Option<String>,
 
-    /// In how long it ends
+    /// Expire after this duration
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires_in: Option<Duration>,
 }
@@ -62,7 +62,7 @@ impl MetadataArgs {
     }
 }
 
-/// Fails for a site that nothing would ever be sent to.
+/// Fails for a site that a credential is never sent to.
 pub(super) fn require_private(site: &Site) -> Result<(), Error> {
     if site.is_private() {
         return Ok(());
@@ -70,7 +70,7 @@ pub(super) fn require_private(site: &Site) -> Result<(), Error> {
     Err(UsageError::InvalidValue {
         place: "URL".into(),
         value: site.to_string(),
-        expected: "an address of https, or of this machine: what is sent there is secret".into(),
+        expected: "an https URL or a loopback address, because secrets are sent there".into(),
     }
     .into())
 }

@@ -28,42 +28,44 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy_command::Lazy;
 
-/// Keep credentials in the vault, and use them without showing them
+/// Manage credentials in the vault
 ///
-/// A credential has a name, a kind and, if that is known, an end. Contexts give it to commands and agents by its name. A
-/// secret is typed, piped in, or read from a file, a variable or a descriptor; it is never an argument and never printed.
+/// A credential has a name, a kind and optionally an expiry. Contexts pass it to commands and agents by name. Secrets
+/// are typed at a prompt, piped, or read from a file, a variable or a descriptor. They are never arguments and never
+/// printed.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile auth set gh-bot"
-    "sessile auth set --url https://agent.example --bearer-token-stdin"
+    "sessile auth set --url https://agent.example --secret-stdin"
     "sessile auth login corp --issuer https://login.example --client-id cli"
     "sessile auth list"
 ))]
 pub enum Command {
-    /// Put a credential into the vault
+    /// Create or change a credential
     Set(Box<Lazy<set::Args>>),
-    /// Log in at an authorization server and keep what it gives
+    /// Log in to an authorization server and store the tokens
     Login(Box<Lazy<login::Args>>),
-    /// Show who one is here, what says so, and until when
+    /// Show the active account, its source and its expiry
     Status(Lazy<status::Args>),
     /// List the credentials
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Show a credential, its secrets masked
+    /// Show a credential with its secrets masked
     Show(Lazy<show::Args>),
-    /// Take credentials out of the vault
-    #[command(alias = "remove", alias = "delete")]
+    /// Delete credentials from the vault
+    #[command(visible_alias = "rm", aliases = ["remove", "delete"])]
     Clear(Lazy<clear::Args>),
-    /// Take credentials out of the vault, and every copy out of the sessions' rooms
+    /// Delete credentials, and their copies in the sessions' rooms
     Logout(Lazy<logout::Args>),
     /// Renew credentials now
     Refresh(Lazy<refresh::Args>),
     /// Check that credentials can be used, or that a server accepts one
     Check(Lazy<check::Args>),
-    /// Open a vault that has a passphrase, for a time
+    /// Unlock a vault that has a passphrase
     Unlock(Lazy<unlock::Args>),
-    /// Move the vault to another place: the keychain, a file or a helper
+    /// Move the credentials to another backend
     Move(Lazy<move_to::Args>),
-    /// Seal the vault under another key
+    /// Change the vault's key
     Rekey(Lazy<rekey::Args>),
 }
 
@@ -86,7 +88,7 @@ impl Command {
     }
 }
 
-/// Fails inside a session: what others have credentials from is not for one of them to take away.
+/// Fails inside a session, which must not change other sessions' credentials.
 pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
     match cx.state.inside_session() {
         Some(_) => {
@@ -97,18 +99,18 @@ pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
     }
 }
 
-/// Which credentials a command is about.
+/// Credentials that a command applies to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct CredentialChoice {
-    /// The credentials, by name, or by the URL of the agent that gets one
+    /// Names of credentials, or URLs of their agents
     #[arg(value_name = "CREDENTIAL")]
     names: Vec<String>,
 
-    /// The credential of the agent at this URL
+    /// Credential of the agent at this URL
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// All of them
+    /// All credentials
     #[arg(long, conflicts_with_all = ["names", "url"])]
     all: bool,
 }
@@ -119,7 +121,7 @@ impl CredentialChoice {
         self.named(vault, |text| one_named(state, vault, text))
     }
 
-    /// Names for a removal: a URL stands for that agent's own credential only.
+    /// Names for a deletion: a URL selects only the credential of that agent.
     pub(crate) fn names_exactly(&self, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
         self.named(vault, |text| {
             if !text.contains("://") {
@@ -152,13 +154,15 @@ impl CredentialChoice {
             names.push(name);
         }
         if names.is_empty() {
-            return Err(UsageError::Arguments("say which: NAME, --url URL or --all".into()).into());
+            return Err(
+                UsageError::Arguments("choose the credentials: NAME, --url URL or --all".into()).into()
+            );
         }
         Ok(names)
     }
 }
 
-/// The name that a text is: itself, or that of the credential which the agent at that URL gets.
+/// Name of a credential, from its name or its agent's URL.
 pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<CredentialName, Error> {
     if !text.contains("://") {
         return text.parse();

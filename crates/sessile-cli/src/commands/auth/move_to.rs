@@ -9,18 +9,19 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Move the vault to another place: the keychain, a file or a helper
+/// Move the credentials to another backend
 ///
-/// Every credential is put into its new place before it leaves the old one. From then on they are looked for there,
-/// unless the setting vault.backend says otherwise. To move to a helper, or back from one, set vault.backend first.
+/// Each credential is written to the new backend before it is deleted from the old one. Later calls use the new
+/// backend unless the setting vault.backend names another. Set vault.backend first to move to a helper or back from
+/// one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth move --to keychain" "sessile auth move --to file --from helper"))]
 pub struct Args {
-    /// Where to: keychain, file or helper
+    /// New backend: keychain, file or helper
     #[arg(long, value_name = "BACKEND", value_parser = ["keychain", "file", "helper"])]
     to: String,
 
-    /// Where they are, if that cannot be seen any more
+    /// Old backend, if it cannot be detected
     #[arg(long, value_name = "BACKEND", value_parser = ["keychain", "file", "helper"])]
     from: Option<String>,
 }
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     sessile::history::record(&cx.state, "auth move", to.as_str(), "move them back")?;
     if !moved.there.is_empty() {
         let names: Vec<&str> = moved.there.iter().map(|name| name.as_str()).collect();
-        cx.out.note(&format!("there already: {}", names.join(", ")));
+        cx.out.note(&format!("already moved: {}", names.join(", ")));
     }
     cx.changed(json!({ "moved": moved.moved, "there": moved.there, "to": to }), || {
         format!("moved {} credential(s) to the {}\n", moved.moved.len(), to.as_str())

@@ -14,8 +14,8 @@ use crate::vault_unlock::with_unlocked_vault;
 
 /// Renew credentials now
 ///
-/// Tokens of an authorization server are asked for anew; a command's answer that is kept is asked for again. Whatever
-/// fails, the old one stays. Processes that find a token expired do this by themselves, one of them for all.
+/// Requests new tokens from the authorization server, and runs credential commands with a cache again. If that fails,
+/// the old token is kept. Processes that need an expired token renew it themselves, one process at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth refresh corp" "sessile auth refresh --all"))]
 pub struct Args {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.changed(json!({ "renewed": views, "failed": failures }), || {
         let lines = renewed
             .iter()
-            .map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));
+            .map(|about| format!("renewed {}; it expires {}\n", about.name, end_of(&cx.state, about)));
         lines.collect()
     })?;
     if failed.is_some() { Err(crate::error::Failure::Told(sessile::exit::PARTIAL)) } else { Ok(()) }

@@ -13,22 +13,22 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// The shortest passphrase.
+/// Minimum length of a passphrase.
 const SHORTEST: usize = 8;
 
-/// Seal the vault under another key
+/// Change the vault's key
 ///
-/// A sealed file begins with a key in a file beside it, which keeps secrets out of backups and searches but not from
-/// whoever can read your files. A passphrase does: it is typed once for a while (`auth unlock`). With a desktop, its
-/// keychain can hold the key.
+/// By default the key is in a file beside the vault. That keeps secrets out of backups and searches, but other programs
+/// of yours can read both files. A passphrase protects against that; `auth unlock` caches it for a while. On a desktop
+/// the keychain can hold the key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth rekey --to passphrase" "sessile auth rekey --to keychain"))]
 pub struct Args {
-    /// Where the new key is from: passphrase, keychain or file
+    /// Source of the new key: passphrase, keychain or file
     #[arg(long, value_name = "SOURCE", value_parser = ["passphrase", "keychain", "file"])]
     to: String,
 
-    /// The file with the new passphrase; - for standard input
+    /// File with the new passphrase; - for standard input
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 }
@@ -47,18 +47,21 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     sessile::history::record(&cx.state, "auth rekey", &args.to, "a key is never recorded")?;
     let status = cx.state.vault()?.status()?;
     cx.changed(json!({ "key": args.to, "vault": status }), || {
-        format!("the vault's key is now from: {}\n", args.to)
+        format!("changed the source of the vault's key: {}\n", args.to)
     })
 }
 
 fn new_passphrase(args: &Args, cx: &Cx) -> Result<sessile::vault::Secret, Failure> {
     let first = passphrase(cx, args.passphrase_file.as_ref(), "New passphrase: ")?;
     if first.expose().chars().count() < SHORTEST {
-        return Err(UsageError::Arguments(format!("a passphrase has at least {SHORTEST} characters")).into());
+        return Err(UsageError::Arguments(format!(
+            "the passphrase is too short: at least {SHORTEST} characters are required"
+        ))
+        .into());
     }
     // A typing mistake would shut the vault for good.
-    if args.passphrase_file.is_none() && passphrase(cx, None, "The same again: ")? != first {
-        return Err(UsageError::Arguments("the two are not the same; nothing was changed".into()).into());
+    if args.passphrase_file.is_none() && passphrase(cx, None, "Repeat the passphrase: ")? != first {
+        return Err(UsageError::Arguments("the passphrases differ; nothing was changed".into()).into());
     }
     Ok(first)
 }

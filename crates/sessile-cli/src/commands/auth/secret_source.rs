@@ -17,33 +17,32 @@ use crate::{error::Failure, terminal_prompt};
 /// The longest secret.
 const LIMIT: u64 = 64 * 1024;
 
-const INSTEAD: &str = "every process on this machine can read arguments, and the shell remembers them: leave the value out \
-                       to be asked, pipe it in with --secret-stdin, or give @FILE; take the one that stood here for known";
+const INSTEAD: &str = "other processes and the shell's history can read arguments; leave the value out for a prompt, or pass --secret-stdin or @FILE. Treat the secret you typed as compromised";
 
-/// The flags that say where it is.
+/// Flags for the source of a secret.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Where the secret is")]
+#[command(next_help_heading = "Source of the secret")]
 #[group(multiple = false)]
 pub(crate) struct SecretSource {
-    /// On standard input
+    /// Read the secret from standard input
     #[arg(long, visible_aliases = ["bearer-token-stdin", "token-stdin"], alias = "api-key-stdin", alias = "password-stdin")]
     secret_stdin: bool,
 
-    /// In this file
+    /// Read the secret from a file
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 
-    /// In this variable
-    #[arg(long, value_name = "VARIABLE")]
+    /// Read the secret from an environment variable
+    #[arg(long, value_name = "VARIABLE", hide_short_help = true)]
     secret_env: Option<String>,
 
-    /// At this file descriptor
-    #[arg(long, value_name = "NUMBER")]
+    /// Read the secret from a file descriptor
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     secret_fd: Option<String>,
 }
 
 impl SecretSource {
-    /// Whether something says where it is.
+    /// Whether a flag names a source.
     pub(crate) fn is_said(&self) -> bool {
         self.secret_stdin
             || self.secret_file.is_some()
@@ -77,7 +76,7 @@ impl SecretSource {
         }
         // No environment variable can hold it.
         if secret.expose().contains('\0') {
-            return Err(UsageError::Arguments("the secret has a zero byte in it".into()).into());
+            return Err(UsageError::Arguments("the secret contains a NUL byte".into()).into());
         }
         Ok(secret)
     }
@@ -93,19 +92,20 @@ impl SecretSource {
             let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
             // Its name is not repeated: it may be the secret itself, given by mistake.
             return value.map(str::to_owned).ok_or_else(|| {
-                UsageError::Arguments("--secret-env: the variable is not set or empty".into()).into()
+                UsageError::Arguments("--secret-env: the variable is not set, or empty".into()).into()
             });
         }
         if let Some(number) = &self.secret_fd {
-            let number: u32 = number.parse().map_err(|_| {
-                UsageError::Arguments("--secret-fd: that is not the number of a descriptor".into())
-            })?;
+            let number: u32 = number
+                .parse()
+                .map_err(|_| UsageError::Arguments("--secret-fd: not a file descriptor number".into()))?;
             return read_file(PathBuf::from(format!("/dev/fd/{number}")));
         }
         if !can_ask(&cx.state) {
             return Err(UsageError::TerminalRequired {
                 what: "typing a secret".into(),
-                instead: "pipe it in with --secret-stdin, or say where it is: --secret-file, --secret-env, --secret-fd".into(),
+                instead: "pass the secret with --secret-stdin, --secret-file, --secret-env or --secret-fd"
+                    .into(),
             }
             .into());
         }

@@ -22,19 +22,18 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Put a credential into the vault
+/// Create or change a credential
 ///
-/// Without a kind it is a bearer token. The secret is asked for, without showing it; where nobody can be asked, say where
-/// it is. A URL instead of a name binds the credential to the agent there. A token that tells its own end (a JSON Web
-/// Token) needs no --expires-at.
+/// The default kind is a bearer token. Sessile prompts for the secret; without a terminal pass --secret-stdin,
+/// --secret-file, --secret-env or --secret-fd. A URL instead of a name binds the credential to the agent at that URL.
+/// Fields you do not pass keep their value. A JSON Web Token contains its own expiry.
 ///
-/// Sessile itself sends a credential only to the sites that are named here. A command that gets it in a variable can do
-/// with it what it likes.
+/// Sessile sends a credential only to its allowed sites. A command that gets it in a variable can send it anywhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile auth set gh-bot --account ci-bot"
     "sessile auth set gh-bot --secret-stdin < token"
-    "sessile auth set --url https://agent.example --bearer-token-stdin < token"
+    "sessile auth set --url https://agent.example --secret-stdin < token"
     "sessile auth set search --api-key @key --api-key-header X-API-Key --site https://search.example"
     "sessile auth set registry --basic deploy --secret-file password"
     "sessile auth set cloud --command 'pass show cloud/token' --cache 10m"
@@ -42,59 +41,59 @@ use crate::vault_unlock::with_unlocked_vault;
     "sessile auth set staging-api --login corp --scope staging"
 ))]
 pub struct Args {
-    /// Its name, or the URL of the agent that gets it
+    /// Name of the credential, or URL of its agent
     #[arg(value_name = "CREDENTIAL")]
     name: Option<String>,
 
-    /// What is left of a secret that was typed here
+    /// Rest of a secret that was typed as arguments
     #[arg(hide = true, value_name = "MORE")]
     more: Vec<String>,
 
-    /// Bind it to the agent at this URL, where it may then be sent
+    /// Bind the credential to the agent at this URL and allow its site
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// A bearer token (the default); - reads standard input, @FILE a file
+    /// Bearer token (default); - reads standard input, @FILE a file
     #[arg(long, visible_alias = "bearer", alias = "token", value_name = "SOURCE", num_args = 0..=1, group = "kind")]
     bearer_token: Option<Option<String>>,
 
-    /// A key for a header of its own; - reads standard input, @FILE a file
+    /// API key; - reads standard input, @FILE a file
     #[arg(long, alias = "key", value_name = "SOURCE", num_args = 0..=1, group = "kind")]
     api_key: Option<Option<String>>,
 
-    /// The header of an API key
-    #[arg(long, value_name = "HEADER")]
+    /// Header of the API key
+    #[arg(long, value_name = "HEADER", hide_short_help = true)]
     api_key_header: Option<String>,
 
-    /// A password, with this user name
+    /// Password with this user name
     #[arg(long, value_name = "USER", group = "kind")]
     basic: Option<String>,
 
-    /// What this command prints whenever it is needed: the secret, or JSON with token and expires_at
+    /// Read the secret from this command's output: text, or JSON with token and expires_at
     #[arg(long, value_name = "COMMAND", group = "kind")]
     command: Option<String>,
 
-    /// Keep the command's answer for so long
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "command")]
+    /// Cache the command's output for this long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "command", hide_short_help = true)]
     cache: Option<Duration>,
 
-    /// What this variable holds whenever it is needed
+    /// Read the secret from this variable at every use
     #[arg(long, value_name = "VARIABLE", group = "kind")]
     from_env: Option<String>,
 
-    /// Tokens by the login of another credential
+    /// Use another credential's login
     #[arg(long, value_name = "NAME", group = "kind")]
     login: Option<String>,
 
-    /// For whom the login's tokens are
-    #[arg(long, value_name = "AUDIENCE", requires = "login")]
+    /// Audience of the tokens
+    #[arg(long, value_name = "AUDIENCE", requires = "login", hide_short_help = true)]
     audience: Option<String>,
 
-    /// What the login's tokens are for
-    #[arg(long, value_name = "URL", requires = "login")]
+    /// Resource of the tokens (RFC 8707)
+    #[arg(long, value_name = "URL", requires = "login", hide_short_help = true)]
     resource: Option<String>,
 
-    /// Change what is said here and keep the secret that is there
+    /// Change only the fields passed here and keep the secret
     #[arg(long, conflicts_with_all = ["kind", "secret_stdin", "secret_file", "secret_env", "secret_fd"])]
     keep_secret: bool,
 
@@ -104,7 +103,7 @@ pub struct Args {
     #[command(flatten)]
     from: SecretSource,
 
-    /// A secret in a place where none belongs
+    /// Secret in the wrong place
     #[arg(long, hide = true, alias = "password", num_args = 0..=1)]
     secret: Option<Option<String>>,
 }
@@ -166,7 +165,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 );
                 if is_own_login && !about.scopes.is_empty() {
                     let reason =
-                        format!("its scopes are what one logs in for: auth login {name} --scope ...");
+                        format!("scopes of a login change with a new login: auth login {name} --scope ...");
                     return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
                 }
                 let mut after = before.with_about(about);
@@ -176,7 +175,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 }
                 return Ok(Some(after));
             }
-            // What was known of the one before and is not said anew goes on, its kind too.
+            // Fields that are not passed keep their value, the kind too.
             let mut known = None;
             if let Some(before) = &before {
                 about.take_over(&before.about);
@@ -195,13 +194,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     // An agent gets one credential, so the earlier one is unbound.
     for agent in &about.agents {
         for other in cx.state.vault()?.leave_agent(agent, &name)? {
-            cx.out.note(&format!("the agent at {agent} no longer gets {other}"));
+            cx.out.note(&format!("credential {other} is no longer used for the agent at {agent}"));
         }
     }
     sessile::history::record(&cx.state, "auth set", name.as_str(), "a secret is never recorded")?;
     let Some(kept) = kept else { return Ok(()) };
     if !kept.about.is_valid(cx.state.world().now()) {
-        cx.out.note("its time is up already, so nothing gets it");
+        cx.out.note(&format!("credential \"{name}\" has already expired and will not be used"));
     }
     let view = CredentialSetView {
         credential: CredentialView::new(&cx.state, &kept.about),
@@ -209,7 +208,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         vault: cx.state.vault()?.status()?,
     };
     cx.changed(view, || {
-        let verb = if is_new { "kept" } else { "changed" };
+        let verb = if is_new { "created" } else { "changed" };
         format!("{verb} credential {name} ({})\n", kept.about.kind.as_str())
     })
 }
@@ -228,7 +227,7 @@ impl Args {
     fn agent(&self) -> Result<Option<String>, Error> {
         let named = self.name.as_deref().filter(|name| name.contains("://"));
         if named.is_some() && self.url.is_some() {
-            return Err(UsageError::Arguments("say the URL once: as the name or with --url".into()).into());
+            return Err(UsageError::Arguments("pass the URL once: as the name or with --url".into()).into());
         }
         let agent = self.url.as_deref().or(named).map(agent_url).transpose()?;
         agent.as_deref().map_or(Ok(()), |url| require_private(&Site::of_url(url)?))?;
@@ -243,7 +242,7 @@ impl Args {
                 vault.of_agent(url)?.map_or_else(|| vault.free_name(url), Ok)
             }
             (None, None) => {
-                Err(UsageError::Arguments("say its NAME, or --url URL for the credential of an agent".into())
+                Err(UsageError::Arguments("pass NAME, or --url URL for the credential of an agent".into())
                     .into())
             }
         }
@@ -260,7 +259,7 @@ impl Args {
         Ok(about)
     }
 
-    /// The kind that is said, and whether a secret belongs to it.
+    /// Requested kind, and whether it has a secret.
     fn kind(&self, cx: &Cx) -> Result<Option<(CredentialKind, bool)>, Failure> {
         let said = match self {
             Args { api_key: Some(_), .. } | Args { api_key_header: Some(_), .. } if self.is_api_key()? => {
@@ -284,7 +283,7 @@ impl Args {
                     return Err(UsageError::InvalidValue {
                         place: "--api-key-header".into(),
                         value: header,
-                        expected: "the name of a header".into(),
+                        expected: "a valid header name".into(),
                     }
                     .into());
                 }
@@ -302,8 +301,7 @@ impl Args {
                     UsageError::InvalidValue {
                         place: "--command".into(),
                         value: command.clone(),
-                        expected: "a command with its arguments; for what a shell does say sh -c '...'"
-                            .into(),
+                        expected: "a command with its arguments; for shell syntax use sh -c '...'".into(),
                     }
                 })?;
                 (
@@ -322,8 +320,8 @@ impl Args {
                 return Err(UsageError::InvalidValue {
                     place: "--from-env".into(),
                     // Not repeated: it may be the secret itself.
-                    value: "what is given".into(),
-                    expected: "the name of a variable".into(),
+                    value: "the value (not shown)".into(),
+                    expected: "a variable name".into(),
                 }
                 .into());
             }
@@ -357,12 +355,12 @@ impl Args {
         }
         let found = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
         let CredentialKind::OAuth2(oauth) = found.about.kind else {
-            let reason = "it is no login: make one with auth login".to_owned();
+            let reason = "not a login; create one with auth login".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         };
         // One level only, so that a renewal never follows a chain.
         if oauth.login.is_some() {
-            let reason = "it uses the login of another itself: name that one".to_owned();
+            let reason = "the credential uses another login; pass that login".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         }
         Ok(CredentialKind::OAuth2(OAuth2 {
@@ -382,7 +380,7 @@ impl Args {
         };
         if source.is_some() && self.from.is_said() {
             return Err(UsageError::Arguments(format!(
-                "say where the secret is once: {flag} or --secret-..."
+                "pass one source of the secret: {flag} or --secret-..."
             ))
             .into());
         }
@@ -392,7 +390,8 @@ impl Args {
 
 /// Whether a credential came from a login, and so is not typed.
 fn is_login(name: &CredentialName) -> Error {
-    let reason =
-        format!("it is a login: renew it with `auth login {name}`, or say another kind to replace it");
+    let reason = format!(
+        "the credential is a login; renew it with `auth login {name}`, or pass another kind to replace it"
+    );
     Error::Credential(CredentialError::Unusable { name: name.to_string(), reason })
 }

@@ -11,20 +11,20 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Show a credential, its secrets masked
+/// Show a credential with its secrets masked
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth show gh-bot" "sessile auth show https://agent.example --output json"))]
 pub struct Args {
-    /// Its name, or the URL of the agent that gets it
+    /// Name of the credential, or URL of its agent
     #[arg(value_name = "CREDENTIAL", required_unless_present = "url")]
     name: Option<String>,
 
-    /// The credential of the agent at this URL
+    /// Credential of the agent at this URL
     #[arg(long, value_name = "URL", conflicts_with = "name")]
     url: Option<String>,
 }
 
-/// A credential with the variable that can replace it.
+/// Credential with the variable that overrides it.
 #[derive(Debug, Serialize)]
 struct CredentialDetailView<'a> {
     #[serde(flatten)]
@@ -71,10 +71,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let sites: Vec<String> = about.sites.iter().map(ToString::to_string).collect();
         lines.push((
             "sites",
-            if sites.is_empty() { "none: it is sent nowhere".to_owned() } else { shown(sites.join(" ")) },
+            if sites.is_empty() {
+                "none (the credential is never sent)".to_owned()
+            } else {
+                shown(sites.join(" "))
+            },
         ));
         lines.extend(about.agents.iter().map(|agent| ("agent", shown(agent))));
-        lines.push(("variable", format!("{variable} stands for it if it is set")));
+        lines.push(("variable", format!("{variable} overrides the credential if set")));
         lines.into_iter().map(|(label, value)| format!("{label:<9} {value}\n")).collect()
     })
 }

@@ -14,9 +14,9 @@ use crate::help::examples;
 use crate::output::Table;
 use crate::vault_unlock::with_unlocked_vault;
 
-/// Show who one is here, what says so, and until when
+/// Show the active account, its source and its expiry
 ///
-/// Also what the context gives to commands and agents. Nothing is renewed and nothing is sent.
+/// Also lists the credentials that the context passes to commands and agents. Nothing is renewed or sent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth status" "sessile auth status --context staging --output json"))]
 pub struct Args {}
@@ -44,34 +44,34 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&json, || {
         let mut text = match &selected {
             Some(one) => {
-                let name = one.name.as_deref().unwrap_or("a token for this call");
+                let name = one.name.as_deref().unwrap_or("token for this call");
                 let state = match (one.valid, one.kind) {
                     (true, _) => "valid",
                     (false, None) => "missing",
                     (false, Some(_)) => "expired",
                 };
-                let end = one.expires_at.as_ref().map_or_else(String::new, |end| format!(", ends {end}"));
+                let end = one.expires_at.as_ref().map_or_else(String::new, |end| format!(", expires {end}"));
                 let user = user.as_deref().unwrap_or("unknown account");
                 format!("{} by {} ({state}{end})  from {}\n", shown(user), shown(name), one.origin)
             }
             None => "no credential selected\n".to_owned(),
         };
-        let backend = vault.backend.map_or("not decided yet", sessile::vault::Backend::as_str);
+        let backend = vault.backend.map_or("none yet", sessile::vault::Backend::as_str);
         text.push_str(&format!("vault: {backend}, {} credential(s)  from {}\n", all.len(), vault.origin));
         if !bound.is_empty() {
-            let mut table = Table::new(&["GIVEN TO", "CREDENTIAL", "STATE", "EXPIRES"]);
+            let mut table = Table::new(&["USED FOR", "CREDENTIAL", "STATE", "EXPIRES"]);
             for row in &bound {
                 let cells =
                     [shown(&row.to), shown(&row.credential), row.state.to_owned(), shown(&row.expires)];
                 table.row(&cells, None);
             }
-            text.push_str(&table.render(&cx.out));
+            text.push_str(&table.render_wrapped(&cx.out));
         }
         text
     })
 }
 
-/// Credential that the context gives to a command or an agent.
+/// Credential that the context passes to a command or an agent.
 #[derive(Debug, Serialize)]
 struct BindingView {
     #[serde(flatten)]

@@ -15,22 +15,22 @@ use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 use crate::terminal_prompt;
 
-/// Open a vault that has a passphrase, for a time
+/// Unlock a vault that has a passphrase
 ///
-/// The key that the passphrase becomes is kept in the runtime directory, which is gone when you log out of the machine.
-/// Until then, and until the time is up, commands and agents use credentials without asking.
+/// The key derived from the passphrase is cached in the runtime directory, which is deleted when you log out of the
+/// machine. Until the unlock time ends, commands and agents use credentials without a prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth unlock" "sessile auth unlock --for 8h" "sessile auth unlock --end"))]
 pub struct Args {
-    /// How long; else as the setting vault.unlock says
+    /// Keep the vault unlocked this long; default: the setting vault.unlock
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     time: Option<Duration>,
 
-    /// The file with the passphrase; - for standard input
+    /// File with the passphrase; - for standard input
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 
-    /// Shut it again, before the time is up
+    /// Lock the vault now
     #[arg(long, conflicts_with_all = ["time", "passphrase_file"])]
     end: bool,
 }
@@ -41,11 +41,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.end {
         let was_open = vault.lock_up()?;
         return cx.changed(json!({ "unlocked": false, "was_unlocked": was_open }), || {
-            if was_open { "the vault is shut\n".to_owned() } else { "the vault was not open\n".to_owned() }
+            if was_open {
+                "locked the vault\n".to_owned()
+            } else {
+                "the vault is already locked\n".to_owned()
+            }
         });
     }
     if vault.status()?.key != Some("passphrase") {
-        let what = "this vault has no passphrase; give it one with `auth rekey --to passphrase`";
+        let what = "the vault has no passphrase; set one with `auth rekey --to passphrase`";
         return Err(UsageError::Arguments(what.into()).into());
     }
     let passphrase = passphrase(cx, args.passphrase_file.as_ref(), "Passphrase of the vault: ")?;
@@ -58,7 +62,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let text = sessile::duration::short(time);
     cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || {
-        format!("the vault is open for {text}\n")
+        format!("unlocked the vault for {text}\n")
     })
 }
 
@@ -69,7 +73,7 @@ pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Resul
         return Ok(Secret::new(text.trim_end_matches(['\r', '\n'])));
     }
     if !can_ask(&cx.state) {
-        let instead = "give a file with it: --passphrase-file FILE, or - for standard input".to_owned();
+        let instead = "pass --passphrase-file FILE, or - for standard input".to_owned();
         return Err(UsageError::TerminalRequired { what: "typing a passphrase".into(), instead }.into());
     }
     let typed = terminal_prompt::secret(prompt)

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Ok(true)
     })?;
     cx.changed(json!({ "path": path.to_string_lossy(), "layer": layer, "changed": changed }), || {
-        let what = if changed { "changed" } else { "left as it was" };
+        let what = if changed { "changed" } else { "unchanged" };
         format!("{what}: {}\n", shown(path.display()))
     })
 }

@@ -19,12 +19,12 @@ use crate::help::examples_and_precedence;
     "sessile config get context --source"
 ))]
 pub struct Args {
-    /// The setting
+    /// Key of the setting
     #[arg(value_name = "KEY")]
     key: String,
 
-    /// Also print where the value comes from
-    #[arg(long)]
+    /// Also print the origin of the value
+    #[arg(long, visible_alias = "show-origin")]
     source: bool,
 }
 

@@ -1,5 +1,6 @@
 //! `sessile config`: settings, each with its origin.
 
+pub mod describe;
 pub mod edit;
 pub mod get;
 pub mod list;
@@ -19,7 +20,7 @@ use crate::lazy_command::Lazy;
 
 /// Read and change settings, each with its origin
 ///
-/// Settings come from flags, variables and TOML files; files are edited in place and keep their comments.
+/// Settings come from flags, variables and TOML files. Edits keep the comments of a file.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples_and_precedence!(
     "sessile config show --effective --source"
@@ -33,13 +34,16 @@ pub enum Command {
     Set(Lazy<set::Args>),
     /// Remove a setting
     Unset(Lazy<unset::Args>),
-    /// List the settings there are
+    /// List the settings with their effective values
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Show the values that are set, where they come from and what they shadow
+    /// Describe the settings: kind, default, meaning
+    Describe(Lazy<describe::Args>),
+    /// Show the set values with their origins
     Show(Lazy<show::Args>),
     /// Edit a settings file in your editor
     Edit(Lazy<edit::Args>),
-    /// Print where the settings files are
+    /// Print the paths of the settings files
     Path(Lazy<path::Args>),
     /// Check every settings and context file
     Validate(Lazy<validate::Args>),
@@ -54,6 +58,7 @@ impl Command {
             Command::Set(Lazy(args)) => set::run(args, cx),
             Command::Unset(Lazy(args)) => unset::run(args, cx),
             Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Describe(Lazy(args)) => describe::run(args, cx),
             Command::Show(Lazy(args)) => show::run(args, cx),
             Command::Edit(Lazy(args)) => edit::run(args, cx),
             Command::Path(Lazy(args)) => path::run(args, cx),
@@ -63,19 +68,19 @@ impl Command {
     }
 }
 
-/// Which file is meant. Without a flag it is the project's personal one, and nothing wider.
+/// Selected settings file; by default the project's personal file.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
-    /// This directory's personal file, .sessile/local.toml
+    /// Use this directory's personal file, .sessile/local.toml
     #[arg(long)]
     dir: bool,
 
-    /// This project's file, .sessile/config.toml, to be committed
+    /// Use this project's committed file, .sessile/config.toml
     #[arg(long)]
     project: bool,
 
-    /// This user's file
+    /// Use this user's file
     #[arg(long)]
     global: bool,
 }

@@ -12,9 +12,9 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
 
-/// Print where the settings files are
+/// Print the paths of the settings files
 ///
-/// With a flag it prints only the path of that file; without one it lists all, the strongest first.
+/// With a flag, prints only the path of that file. Otherwise lists all files, the highest precedence first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile config path" "sessile config path --global"))]
 pub struct Args {

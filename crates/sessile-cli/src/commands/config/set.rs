@@ -12,8 +12,8 @@ use crate::help::examples_and_precedence;
 
 /// Set a setting
 ///
-/// Inside a session it is set for the session. Inside a project it is set in the personal file of the project.
-/// Anywhere else it must be said where: --dir for this directory, --global for this user everywhere.
+/// Inside a session, sets the value for the session. Inside a project, sets it in the project's personal file.
+/// Elsewhere choose a scope: --dir for this directory, --global for this user.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile config set lock-timeout 10s --global"
@@ -21,11 +21,11 @@ use crate::help::examples_and_precedence;
     "sessile config set env.RUST_LOG debug --dir"
 ))]
 pub struct Args {
-    /// The setting
+    /// Key of the setting
     #[arg(value_name = "KEY")]
     key: String,
 
-    /// Its new value
+    /// New value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": changed.new, "layer": layer, "path": changed.path.to_string_lossy() }),
         || {
-            let was = changed.old.as_ref().map_or_else(|| "it was not set".to_owned(), |old| format!("it was {old}"));
+            let was = changed.old.as_ref().map_or_else(|| "not set before".to_owned(), |old| format!("it was {old}"));
             // The value may look like a secret although the key accepts it.
             let value = value.masked_for(&key);
             shown(format!("set {key} to {value} in {} ({was})", target.place())) + "\n"

@@ -11,7 +11,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::output::{Table, Tone};
 
-/// Show the values that are set, where they come from and what they shadow
+/// Show the set values with their origins
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile config show"
@@ -19,16 +19,16 @@ use crate::output::{Table, Tone};
     "sessile config show lock-timeout --source --output json"
 ))]
 pub struct Args {
-    /// Only these settings
+    /// Show only these settings
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
 
-    /// Also show the built-in values that are in effect
+    /// Also show default values
     #[arg(long)]
     effective: bool,
 
-    /// Show where each value comes from, and the values it shadows
-    #[arg(long)]
+    /// Show the origin of each value and the values it overrides
+    #[arg(long, visible_alias = "show-origin")]
     source: bool,
 
     #[command(flatten)]
@@ -72,11 +72,16 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             "ignored": ignored,
         }));
     }
-    cx.out.list(&items, || table.render(&cx.out))
+    cx.out.list(&items, || {
+        if items.is_empty() {
+            return "no values set; list the defaults: sessile config list\n".to_owned();
+        }
+        table.render(&cx.out)
+    })
 }
 
 /// Values of a key: the effective one, then shadowed ones, then ignored ones.
-fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
+pub(super) fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
     let mut candidates = cx.state.settings()?.explain(key)?;
     if is_context(key)
         && let Some(selected) =
@@ -115,7 +120,7 @@ pub(super) fn is_context(key: &SettingKey) -> bool {
     matches!(key.segments(), [only] if only == "context")
 }
 
-/// A value that is not text, as a person would write it.
+/// Text of a value that is not a string.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),

@@ -18,7 +18,7 @@ use crate::help::examples_and_precedence;
     "sessile config unset context --dir"
 ))]
 pub struct Args {
-    /// The setting
+    /// Key of the setting
     #[arg(value_name = "KEY")]
     key: String,
 
@@ -36,6 +36,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path.to_string_lossy() }),
-        || shown(format!("removed {key} from {} (it was {old})", target.place())) + "\n",
+        || shown(format!("removed {key} from {} (was {old})", target.place())) + "\n",
     )
 }

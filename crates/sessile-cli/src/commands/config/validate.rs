@@ -16,11 +16,11 @@ use crate::output::Tone;
 
 /// Check every settings and context file
 ///
-/// Reports every problem with its file, line and column. The exit status is 1 if a file cannot be used.
+/// Reports every problem with its file, line and column. The exit status is 1 if a file is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile config validate" "sessile config validate ./team.toml"))]
 pub struct Args {
-    /// Check only this file, as one that could be given with --config
+    /// Check only this file, in the format of --config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

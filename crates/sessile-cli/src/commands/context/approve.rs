@@ -20,14 +20,14 @@ use crate::help::examples;
 use crate::output::Table;
 use crate::terminal_prompt;
 
-/// Open a guarded context for a while; list or revoke approvals
+/// Approve a guarded context for a while; list or revoke approvals
 ///
-/// A guarded command that was refused leaves a request: who wanted what, in which session and when. --pending lists the
-/// requests of the last 24 hours, on a terminal to choose from, and --pending ID approves the context of one.
+/// A refused command leaves a request with the user, the command, the session and the time. --pending lists the
+/// requests of the last 24 hours; on a terminal you can choose one. --pending ID approves the context of a request.
 ///
-/// An approval is given by a person, on a terminal, outside any session, for at most 24 hours, and is recorded.
-/// With a PIN set it is asked for, so that a program that holds a terminal cannot give one. It guards against
-/// accidents, not against a hostile program of the same user.
+/// Only a person can approve, on a terminal outside any session, for at most 24 hours. The history records approvals.
+/// If a PIN is set, the command prompts for it, so that a program with a terminal cannot approve. Approvals prevent
+/// accidents; they do not stop a hostile program of the same user.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context approve production --for 30m"
@@ -38,19 +38,19 @@ use crate::terminal_prompt;
     "sessile context approve --set-pin"
 ))]
 pub struct Args {
-    /// The context
+    /// Name of the context
     #[arg(value_name = "CONTEXT", required_unless_present_any = ["list", "pending", "set_pin", "remove_pin"])]
     name: Option<String>,
 
-    /// How long it stays open
+    /// Duration of the approval
     #[arg(long = "for", value_name = "DURATION", default_value = "30m", value_parser = parse_duration)]
     time: Duration,
 
-    /// Take the approvals of the context back
+    /// Revoke the approvals of the context
     #[arg(long, conflicts_with_all = ["list", "set_pin", "remove_pin"])]
     revoke: bool,
 
-    /// List the approvals in force
+    /// List the active approvals
     #[arg(long, conflicts_with_all = ["set_pin", "remove_pin"])]
     list: bool,
 
@@ -58,11 +58,11 @@ pub struct Args {
     #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["name", "revoke", "list", "set_pin", "remove_pin"])]
     pending: Option<Option<u64>>,
 
-    /// With --list: also those that ended
+    /// With --list: also list ended approvals
     #[arg(long, requires = "list")]
     all: bool,
 
-    /// Set a PIN that every approval needs
+    /// Set a PIN that approvals require
     #[arg(long, conflicts_with_all = ["name", "remove_pin"])]
     set_pin: bool,
 
@@ -88,13 +88,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.revoke {
         let count = approval::revoke(&cx.state, &name)?;
         return cx.changed(json!({ "name": name, "revoked": count }), || {
-            format!("context {} is shut again\n", quoted(name.as_str()))
+            format!("revoked the approvals of context {}\n", quoted(name.as_str()))
         });
     }
     grant(args, cx, &name)
 }
 
-/// An approval, with the name of its context: `context` is where the change was made.
+/// Approval with the name of its context: `context` is where the change was made.
 #[derive(Debug, Serialize)]
 struct ApprovalView<'a> {
     #[serde(flatten)]
@@ -108,16 +108,19 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
-        terminal_prompt::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
+        terminal_prompt::confirm(
+            &cx.state,
+            &format!("approve context {} for {time}", quoted(name.as_str())),
+        )?;
     }
     // The context may have been edited while the person read the question.
     approval::check_unchanged(&cx.state, name, &asked)?;
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let view = ApprovalView { approval: &approval, name };
-    cx.changed(view, || format!("context {} is open until {}\n", quoted(name.as_str()), approval.expires_at))
+    cx.changed(view, || format!("approved context {} until {}\n", quoted(name.as_str()), approval.expires_at))
 }
 
-/// Approves the context of a request, by the rules of every approval.
+/// Approves the context of a request by the rules of every approval.
 fn grant_request(args: &Args, cx: &Cx, id: u64) -> Outcome {
     let request = request::get(&cx.state, id)?;
     // Before anything is shown or typed: inside a session it is refused whatever is answered.
@@ -126,13 +129,13 @@ fn grant_request(args: &Args, cx: &Cx, id: u64) -> Outcome {
     grant(args, cx, &request.context.parse()?)
 }
 
-/// Whether a person can choose a request here: on a terminal, outside any session, and not where the answer is given.
+/// Whether a person can choose a request: on a terminal and outside any session.
 fn can_choose(args: &Args, cx: &Cx) -> bool {
     let is_watched = cx.out.is_text() && cx.state.call().selectable_terminal().is_some();
     is_watched && args.name.is_none() && !cx.state.args().yes && approval::check_place(&cx.state).is_ok()
 }
 
-/// Asks which request to approve. Leaving the list approves nothing.
+/// Prompts for the request to approve. Leaving the list approves nothing.
 fn choose_request(args: &Args, cx: &Cx) -> Outcome {
     let requests = request::pending(&cx.state)?;
     if requests.is_empty() {
@@ -146,7 +149,7 @@ fn choose_request(args: &Args, cx: &Cx) -> Outcome {
     };
     let asked = Select::new("Request to approve:", requests.iter().map(line).collect())
         .with_page_size(15)
-        .with_help_message("type to filter, enter approves, esc leaves")
+        .with_help_message("type to filter, enter approves, esc cancels")
         .raw_prompt();
     match asked.map(|chosen| requests.get(chosen.index)) {
         Ok(Some(request)) => grant_request(args, cx, request.id),
@@ -175,7 +178,7 @@ fn list_requests(cx: &Cx) -> Outcome {
                 [&id, &request.context, &command, session, &request.requested_by, &request.requested_at];
             table.row(&cells, None);
         }
-        table.render(&cx.out)
+        table.render_wrapped(&cx.out)
     })
 }
 
@@ -185,7 +188,7 @@ fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
     }
     terminal_prompt::secret(prompt)
         .map(Some)
-        .ok_or_else(|| Error::Guard(GuardError::WrongPin("a PIN is set and none was given".into())))
+        .ok_or_else(|| Error::Guard(GuardError::WrongPin("PIN required".into())))
 }
 
 fn change_pin(set: bool, cx: &Cx) -> Outcome {
@@ -196,7 +199,7 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
             .ok_or_else(|| CommandError::Declined("setting a PIN".into()))?;
         // A mistyped PIN would shut every guarded context.
         if terminal_prompt::secret("Again: ").as_ref() != Some(&new) {
-            return Err(GuardError::WrongPin("the two PINs differ".into()).into());
+            return Err(GuardError::WrongPin("the PINs differ".into()).into());
         }
         Some(new)
     } else {
@@ -204,7 +207,7 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
     };
     set_pin(&cx.state, old.as_deref(), new.as_deref())?;
     cx.changed(json!({ "pin": set }), || {
-        let what = if set { "approvals need the PIN from now on" } else { "approvals need no PIN any more" };
+        let what = if set { "set the PIN for approvals" } else { "removed the PIN for approvals" };
         format!("{what}\n")
     })
 }
@@ -213,9 +216,9 @@ fn list(all: bool, cx: &Cx) -> Outcome {
     let approvals = if all { approval::all(&cx.state)? } else { approval::in_force(&cx.state)? };
     cx.out.list(&approvals, || {
         if approvals.is_empty() {
-            return "no approval is in force\n".to_owned();
+            return "no active approvals\n".to_owned();
         }
-        let mut table = Table::new(&["CONTEXT", "UNTIL", "GIVEN", "BY", "TERMINAL", "PIN"]);
+        let mut table = Table::new(&["CONTEXT", "UNTIL", "GRANTED", "BY", "TERMINAL", "PIN"]);
         for Approval {
             context, granted_at, expires_at, granted_by, terminal, with_pin, revoked_at, ..
         } in &approvals
@@ -224,6 +227,6 @@ fn list(all: bool, cx: &Cx) -> Outcome {
             let pin = if *with_pin { "yes" } else { "no" };
             table.row(&[context, &until, granted_at, granted_by, terminal, pin], None);
         }
-        table.render(&cx.out)
+        table.render_wrapped(&cx.out)
     })
 }

@@ -8,44 +8,44 @@ use sessile::settings::{SettingKey, Stack, Value};
 
 use crate::commands::binding_args;
 
-/// What to put into a context.
+/// Changes to a context.
 #[derive(Debug, clap::Args)]
 pub(super) struct ChangeArgs {
-    /// What it is for
+    /// Description of the context
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// What it demands before it is used: none, explicit or approval
+    /// Guard: none, explicit or approval
     #[arg(long, value_name = "GUARD", value_parser = clap::builder::PossibleValuesParser::new(Guard::NAMES))]
     guard: Option<String>,
 
-    /// A setting that holds in it
+    /// Setting of the context; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     setting: Vec<String>,
 
-    /// A value of its own, for instance branch=main
+    /// Value of the context, for example branch=main; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     value: Vec<String>,
 
-    /// A variable for commands that run in it
+    /// Environment variable for commands; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
 
-    /// A variable that gets a credential of the vault
+    /// Environment variable with a credential of the vault; repeatable
     #[arg(long, value_name = "NAME=CREDENTIAL")]
     env_credential: Vec<String>,
 
-    /// The credential that the agent at a URL gets
+    /// Credential for the agent at a URL; repeatable
     #[arg(long, value_name = "URL=CREDENTIAL")]
     agent_credential: Vec<String>,
 
-    /// Bind a tool to a target, for instance kubectl.context=staging; repeat it for more
+    /// Bind a tool to a target, e.g. kubectl.context=staging; repeatable
     #[arg(long, value_name = "TOOL.KEY=VALUE", alias = "tool")]
     pub(super) bind: Vec<String>,
 }
 
 impl ChangeArgs {
-    /// The changes that the flags ask for.
+    /// Changes from the flags.
     pub(super) fn changes(&self) -> Result<Vec<ContextEdit>, Error> {
         let mut changes = Vec::new();
         let text = |key: &str, value: &Option<String>| {
@@ -78,7 +78,7 @@ impl ChangeArgs {
             let (variable, name) = split(pair, "--env-credential", "NAME=CREDENTIAL")?;
             // Both write the same key, and the order of flags would decide.
             if self.env.iter().any(|plain| plain.split('=').next() == Some(variable)) {
-                let what = format!("{variable} gets one value: say --env or --env-credential");
+                let what = format!("{variable}: pass --env or --env-credential, not both");
                 return Err(UsageError::Arguments(what).into());
             }
             changes.push(named("env", variable, name)?);
@@ -93,7 +93,7 @@ impl ChangeArgs {
         Ok(changes)
     }
 
-    /// Whether no flag was given.
+    /// Whether the flags contain no change.
     pub(super) fn is_empty(&self) -> bool {
         self.description.is_none()
             && self.guard.is_none()

@@ -12,7 +12,7 @@ use crate::commands::binding_args;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Make a context
+/// Create a context
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context create staging --description 'the test cluster'"
@@ -21,18 +21,18 @@ use crate::help::examples;
     "sessile context create production --guard approval"
 ))]
 pub struct Args {
-    /// Its name
+    /// Name of the context
     #[arg(value_name = "NAME")]
     name: String,
 
     #[command(flatten)]
     changes: ChangeArgs,
 
-    /// Bind what your tools point at now: the current kube context, cloud profile, account and so on
+    /// Bind the current targets of your tools: kube context, profile, account
     #[arg(long)]
     from_current: bool,
 
-    /// Make it in this project, for everyone who works on it
+    /// Create the context in this project, for all its users
     #[arg(long)]
     project: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let current = current_bindings(&cx.state)?.into_iter();
         let current: Vec<String> = current.filter(|binding| !own.contains(&named(binding))).collect();
         if current.is_empty() && own.is_empty() {
-            let what = "--from-current: no tool points at a target; name one: --bind TOOL.KEY=VALUE";
+            let what = "--from-current: no tool has selected a target; pass --bind TOOL.KEY=VALUE";
             return Err(UsageError::Arguments(what.into()).into());
         }
         changes = binding_args::edits(&current)?;

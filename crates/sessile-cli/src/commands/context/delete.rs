@@ -11,11 +11,11 @@ use crate::terminal_prompt;
 
 /// Delete a context
 ///
-/// It asks first. If something has the context selected, it says what, and the selection goes too.
+/// Lists where the context is selected, prompts, then deletes the context and those selections.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile context delete old-test" "sessile context delete old-test --yes"))]
 pub struct Args {
-    /// The context
+    /// Name of the context
     #[arg(value_name = "CONTEXT")]
     name: String,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut what = format!("delete context {}", quoted(name.as_str()));
     if !pointing.is_empty() {
         let places: Vec<String> = pointing.iter().map(ToString::to_string).collect();
-        what.push_str(&format!(", which is selected by {}", places.join(" and ")));
+        what.push_str(&format!(", selected by {}", places.join(" and ")));
     }
     terminal_prompt::confirm(&cx.state, &what)?;
     let removed = contexts.delete(&name)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             let mut text =
                 format!("deleted context {} ({})\n", quoted(name.as_str()), shown(removed.path.display()));
             for origin in &removed.pointed_to_by {
-                text.push_str(&format!("it was selected by {origin}\n"));
+                text.push_str(&format!("removed its selection by {origin}\n"));
             }
             text
         },

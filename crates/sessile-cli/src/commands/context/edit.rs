@@ -15,8 +15,8 @@ use crate::help::examples;
 
 /// Change a context, in your editor or by flags
 ///
-/// With flags the file is changed in place and keeps its comments. Without any it opens in VISUAL, EDITOR or vi,
-/// and is replaced only if it is still valid.
+/// With flags, changes the file in place and keeps its comments. Without flags, opens it in VISUAL, EDITOR or vi, and
+/// saves only a valid file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context edit staging"
@@ -24,14 +24,14 @@ use crate::help::examples;
     "sessile context edit staging --bind kubectl.namespace=web --remove env.DEBUG"
 ))]
 pub struct Args {
-    /// The context
+    /// Name of the context
     #[arg(value_name = "CONTEXT")]
     name: String,
 
     #[command(flatten)]
     changes: ChangeArgs,
 
-    /// Remove a key, for instance description, env.NAME or tools.kubectl.namespace
+    /// Remove a key, for example description, env.NAME or tools.kubectl.namespace
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
 }
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         // The editor would show the whole settings file.
         if let ConfigSource::File(_) = cx.state.source() {
             let what =
-                "with --config the contexts stand in that file: edit it with `config edit`, or use flags";
+                "with --config the contexts are in that file; edit it with `config edit`, or use flags";
             return Err(UsageError::Arguments(what.into()).into());
         }
         let old = cx.state.read(existing.path())?.unwrap_or_default();
-        let edited = EditorFile::open(&cx.state, &old, ".toml", "say the changes with flags; see --help")?;
+        let edited = EditorFile::open(&cx.state, &old, ".toml", "pass the changes as flags; see --help")?;
         edited.until(&cx.state, &cx.out, |new| cx.state.contexts().put_text(&existing, &old, new))?
     } else {
         let mut changes = args.changes.changes()?;

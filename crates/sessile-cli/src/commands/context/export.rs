@@ -13,25 +13,25 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::terminal_prompt;
 
-/// Write contexts into one file, without secrets
+/// Export contexts to one file, without secrets
 ///
-/// The file is TOML, or JSON if its name ends in .json. Credentials travel as names. A variable whose name says
-/// that it is a secret and whose value stands in plain text is left out, and said.
+/// The file is TOML, or JSON if its name ends in .json. Credentials are exported as names. Variables with secrets in
+/// plain text are left out, with a warning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context export staging > staging.toml"
     "sessile context export --all --file contexts.toml"
 ))]
 pub struct Args {
-    /// The contexts
+    /// Names of the contexts
     #[arg(value_name = "CONTEXT", required_unless_present = "all", conflicts_with = "all")]
     names: Vec<String>,
 
-    /// Every context
+    /// Export all contexts
     #[arg(long)]
     all: bool,
 
-    /// Write into this file instead of printing
+    /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -48,8 +48,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let exported = transfer::export(cx.state.app(), args.file.as_deref().unwrap_or(printed), &found)?;
     for (context, key) in &exported.left_out {
         cx.state.warn(
-            format!("{key} of context {context} looks like a secret and was left out"),
-            Some("keep it in the vault and refer to it: { credential = \"NAME\" }".to_owned()),
+            format!("left out {key} of context {context}: it looks like a secret"),
+            Some("put the secret into the vault and refer to it: { credential = \"NAME\" }".to_owned()),
         );
     }
     let Some(file) = &args.file else {

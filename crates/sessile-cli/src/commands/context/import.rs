@@ -11,22 +11,22 @@ use crate::commands::input;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Take contexts in from a file
+/// Import contexts from a file
 ///
-/// Reads what `context export` writes, TOML or JSON, and files of other tools with a table `contexts`: keys that mean
-/// nothing here become values of the context. Nothing is written unless all of it is valid; a context that exists is
-/// replaced only with --yes. The file's selected context is printed, not selected.
+/// Reads files of `context export`, TOML or JSON, and files of other tools with a table `contexts`. Unknown keys become
+/// values of the context. Nothing is written unless the whole file is valid. Existing contexts are replaced only with
+/// --yes. If the file selects a context, its name is printed, but it is not selected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context import contexts.toml"
     "sessile context import - < contexts.toml"
 ))]
 pub struct Args {
-    /// The file, or - for standard input
+    /// File to import, or - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Take them into this project, for everyone who works on it
+    /// Import into this project, for all its users
     #[arg(long)]
     project: bool,
 }

@@ -20,9 +20,9 @@ use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::lazy_command::Lazy;
 
-/// Make, select, guard and move contexts: named targets such as "staging"
+/// Create, select and guard contexts: named targets such as "staging"
 ///
-/// A context is a TOML file with settings, variables, what each tool is bound to, and a guard.
+/// A context is a TOML file with settings, variables, bindings of tools and a guard.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples_and_precedence!(
     "sessile context create staging --bind kubectl.context=staging"
@@ -30,27 +30,29 @@ use crate::lazy_command::Lazy;
     "sessile context list"
 ))]
 pub enum Command {
-    /// Make a context
+    /// Create a context
     Create(Lazy<create::Args>),
-    /// List the contexts; the current one is marked
+    /// List the contexts and mark the current one
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Show what a context holds
+    /// Show a context
     Show(Lazy<show::Args>),
-    /// Select a context: for this terminal, this directory, or this user
+    /// Select a context for this terminal, directory or user
     Use(Lazy<switch::Args>),
     /// Print the current context
     Current(Lazy<current::Args>),
     /// Change a context, in your editor or by flags
     Edit(Lazy<edit::Args>),
-    /// Give a context another name
+    /// Rename a context
     Rename(Lazy<rename::Args>),
     /// Delete a context
+    #[command(visible_alias = "rm")]
     Delete(Lazy<delete::Args>),
-    /// Write contexts into one file, without secrets
+    /// Export contexts to one file, without secrets
     Export(Lazy<export::Args>),
-    /// Take contexts in from a file
+    /// Import contexts from a file
     Import(Lazy<import::Args>),
-    /// Open a guarded context for a while; list or revoke approvals
+    /// Approve a guarded context for a while; list or revoke approvals
     Approve(Lazy<approve::Args>),
 }
 
@@ -72,7 +74,7 @@ impl Command {
     }
 }
 
-/// Warns of targets that a context binds and the tools' files do not have: no command would start in it.
+/// Warns of bound targets that the tools' files do not have: no command would start in the context.
 fn warn_about_targets(cx: &Cx, context: &Context) {
     for unknown in sessile::tool::unknown_targets(&cx.state, context) {
         cx.state.warn(unknown.to_string(), unknown.hint());

@@ -8,18 +8,17 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Give a context another name
+/// Rename a context
 ///
-/// What had it selected (terminals, directories, this user) has the new name selected afterwards. Approvals of the
-/// old name end.
+/// Selections by terminals, directories and this user follow the new name. Revokes approvals of the old name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile context rename staging test"))]
 pub struct Args {
-    /// The context
+    /// Name of the context
     #[arg(value_name = "CONTEXT")]
     name: String,
 
-    /// Its new name
+    /// New name
     #[arg(value_name = "NEW")]
     new: String,
 }

@@ -14,20 +14,21 @@ use sessile::tool::{ContextProtection, GuardedTarget};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
+use crate::picker;
 
-/// Show what a context holds
+/// Show a context
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile context show staging"
     "sessile context show --output json"
 ))]
 pub struct Args {
-    /// The context; the current one if none is given
+    /// Name of the context; default: the current one
     #[arg(value_name = "CONTEXT")]
     name: Option<String>,
 }
 
-/// A context with the content of its file.
+/// Context with the content of its file.
 #[derive(Debug, Serialize)]
 struct ContextDetailView<'a> {
     name: &'a ContextName,
@@ -45,7 +46,10 @@ struct ContextDetailView<'a> {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name = match &args.name {
         Some(name) => name.parse::<ContextName>()?,
-        None => cx.state.selected()?.ok_or(ContextError::NotSelected)?.name.clone(),
+        None => match cx.state.selected()? {
+            Some(selected) => selected.name.clone(),
+            None => picker::context(cx, "Context to show:")?.ok_or(ContextError::NotSelected)?,
+        },
     };
     let context = cx.state.contexts().get(&name)?;
     let selected = cx.state.selected()?.filter(|selected| selected.name == name);
@@ -95,7 +99,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
-fn plain(value: &Value) -> String {
+/// Value of a context's file for people.
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Object(members) => {

@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use serde_json::json;
+use sessile::Report;
+use sessile::confirm::can_ask;
 use sessile::context::{ContextSwitch, SwitchScope, SwitchTarget, switch};
 use sessile::error::UsageError;
 use sessile::text::{quoted, shown};
 
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::picker;
 use crate::shell_hook::note_unaffected;
 
-/// Select a context: for this terminal, this directory, or this user
+/// Select a context for this terminal, directory or user
 ///
-/// On a terminal it is selected for that terminal alone: standard input and output must be the terminal, and neither CI nor
-/// --no-input may be set. A script names the context of each command with --context, or passes --dir or --global. Inside
-/// a session it is refused: a session keeps its context. In a shell that has loaded the hook (`sessile hook`), commands typed
-/// at the prompt use the context from the next prompt on.
+/// In an interactive call, selects the context for this terminal only. Scripts pass --context to each command, or use
+/// --dir or --global. Refused inside a session, because the context of a session never changes. In a shell with the
+/// hook (`sessile hook`), the selection applies from the next prompt on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile context use staging            in this terminal"
@@ -28,7 +29,7 @@ use crate::shell_hook::note_unaffected;
     "sessile context use --none             select none"
 ))]
 pub struct Args {
-    /// The context, or - for the one before
+    /// Name of the context, or - for the previous one
     #[arg(value_name = "CONTEXT", allow_hyphen_values = true)]
     name: Option<String>,
 
@@ -36,11 +37,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "name")]
     none: bool,
 
-    /// Select it in this directory and below, in .sessile/local.toml
+    /// Select for this directory and below, in .sessile/local.toml
     #[arg(long, conflicts_with = "global")]
     dir: bool,
 
-    /// Select it for this user, wherever nothing narrower says another
+    /// Select for this user, unless a narrower scope selects another
     #[arg(long)]
     global: bool,
 }
@@ -58,22 +59,43 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         None => match picker::context(cx, "Context to select:")? {
             Some(name) => SwitchTarget::Named(name),
             None => {
-                return Err(UsageError::Arguments("context use requires a CONTEXT or --none".into()).into());
+                let error = UsageError::Arguments("context use requires a CONTEXT or --none".into());
+                if can_ask(&cx.state) {
+                    return Err(without_contexts(cx, &error));
+                }
+                return Err(error.into());
             }
         },
     };
     let switched = switch(&cx.state, &to, scope)?;
-    cx.changed(json!(switched), || text(&switched))?;
+    let is_hooked = cx.state.hooked_prompt().is_some();
+    let variable = cx.state.app().variable("CONTEXT");
+    let overriding = cx.state.world().variable(&variable).map(|name| name.to_string_lossy());
+    cx.changed(json!(switched), || text(&switched, is_hooked && overriding.is_none()))?;
+    if let Some(name) = &overriding {
+        let name = quoted(name);
+        cx.out.note(&format!(
+            "{variable} selects context {name} here, and overrides this selection; unset {variable}"
+        ));
+    }
     if let Some(left) = &switched.left_session {
         cx.out.note(&format!("session {} is still running", quoted(left)));
     }
-    if cx.state.hooked_prompt().is_none() && cx.state.call().selectable_terminal().is_some() {
+    if !is_hooked && cx.state.call().selectable_terminal().is_some() {
         note_unaffected(cx);
     }
     Ok(())
 }
 
-fn text(switched: &ContextSwitch) -> String {
+/// The picker had nothing to offer: the way to a first context.
+fn without_contexts(cx: &Cx, error: &UsageError) -> Failure {
+    let name = cx.state.app().name();
+    let hint = format!("no context exists; create contexts for your tools' targets: {name} import");
+    let fix_command = Some(format!("{name} import"));
+    Failure::Remote(Box::new(Report { hint: Some(hint), fix_command, ..Report::of(error, cx.state.app()) }))
+}
+
+fn text(switched: &ContextSwitch, is_hooked: bool) -> String {
     let whose = match switched.scope {
         SwitchScope::Terminal => "this terminal",
         SwitchScope::Directory => "this directory",
@@ -85,11 +107,12 @@ fn text(switched: &ContextSwitch) -> String {
         format!(", set {} ago by pid {}", sessile::duration::short(age), set.pid)
     });
     let place = shown(&switched.place);
+    let from = if is_hooked { ", from the next prompt on" } else { "" };
     match &switched.new {
         Some(new) => {
             let new = quoted(new.as_str());
-            format!("context {new} selected for {whose}, {place} (it was {was}{set})\n")
+            format!("selected context {new} for {whose}, {place} (was {was}{set}){from}\n")
         }
-        None => format!("context deselected for {whose}, {place} (it was {was}{set})\n"),
+        None => format!("deselected the context for {whose}, {place} (was {was}{set}){from}\n"),
     }
 }

@@ -10,9 +10,9 @@ use crate::help::examples;
 use crate::local::{find_conversation, session_filter};
 use crate::terminal_prompt;
 
-/// Forget conversations
+/// Delete conversations
 ///
-/// The agent is not told. Credentials stay in the vault.
+/// The conversations are deleted on this machine only; the agent keeps its own. Credentials stay in the vault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation clear research"
@@ -20,15 +20,15 @@ use crate::terminal_prompt;
     "sessile conversation clear --all"
 ))]
 pub struct Args {
-    /// Their names or ids
+    /// Names or ids of the conversations
     #[arg(value_name = "CONVERSATION")]
     which: Vec<String>,
 
-    /// Those with this agent: its name or URL
+    /// Delete the conversations with this agent, by name or URL
     #[arg(long, visible_alias = "url", value_name = "AGENT", conflicts_with = "which")]
     agent: Option<String>,
 
-    /// All of this session; where there is none, of every session
+    /// Delete all conversations of this session; outside a session, of every session
     #[arg(long, conflicts_with_all = ["which", "agent"])]
     all: bool,
 }
@@ -46,18 +46,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         args.which.iter().map(find).collect::<Result<_, _>>()?
     };
     if chosen.is_empty() && args.which.is_empty() && args.agent.is_none() && !args.all {
-        return Err(UsageError::Arguments("say which: CONVERSATION, --agent AGENT or --all".into()).into());
+        return Err(UsageError::Arguments("specify CONVERSATION, --agent AGENT or --all".into()).into());
     }
     if !chosen.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("forget {} conversation(s) and their messages", chosen.len()),
+            &format!("delete {} conversation(s) and their messages", chosen.len()),
         )?;
     }
     let forgotten = all.forget(&chosen)?;
     for one in &chosen {
-        sessile::history::record(&cx.state, "conversation clear", one.label(), "what was said is gone")?;
+        sessile::history::record(&cx.state, "conversation clear", one.label(), "the messages are deleted")?;
     }
     let ids: Vec<&str> = chosen.iter().map(|one| one.id.as_str()).collect();
-    cx.changed(json!({ "cleared": ids }), || format!("forgot {forgotten} conversation(s)\n"))
+    cx.changed(json!({ "cleared": ids }), || format!("deleted {forgotten} conversation(s)\n"))
 }

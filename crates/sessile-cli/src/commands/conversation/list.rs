@@ -1,7 +1,7 @@
 //! `sessile conversation list`.
 
 use crate::cli::Cx;
-use crate::commands::page::cut;
+use crate::commands::page::{WideArgs, cut};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::LocalBackend;
@@ -10,20 +10,20 @@ use crate::view::ConversationView;
 
 /// List conversations, the last used first
 ///
-/// Those of this session; where there is none, or with --all, those of every session. As JSON each tells in
-/// has_credentials whether the vault or the session's context has a credential for its agent; null if the vault would
-/// have to ask somebody.
+/// Lists the conversations of this session; outside a session, or with --all, those of every session, live or ended. In JSON,
+/// has_credentials states whether the vault or the session's context has a credential for the agent. It is null if
+/// the vault is locked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation list"
     "sessile conversation list --all --agent https://agent.example --output json"
 ))]
 pub struct Args {
-    /// Of every session
+    /// List the conversations of every session
     #[arg(long)]
     all: bool,
 
-    /// Only those with this agent: its name or URL
+    /// List only conversations with this agent, by name or URL
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 
@@ -31,9 +31,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
 
-    /// Go on after this one, the last id of the page before
+    /// Continue after this id, the last one of the previous page
     #[arg(long, value_name = "ID")]
     cursor: Option<String>,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -42,14 +45,21 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let more = args.limit.saturating_add(1);
     let mut found = LocalBackend { cx }.list_conversations(agent, args.all, args.cursor.as_deref(), more)?;
     cut(cx, &mut found, args.limit, |one| one.id.clone());
+    if cx.out.is_text() && !args.all {
+        let others = LocalBackend { cx }.count_of_other_sessions(agent)?;
+        if others > 0 {
+            cx.out.note(&format!("{others} more of other sessions in this context: --all"));
+        }
+    }
     cx.out.list(&found, || {
         if found.is_empty() {
-            return "there are no conversations\n".to_owned();
+            return "no conversations\n".to_owned();
         }
-        let mut table = Table::new(&ConversationView::COLUMNS);
+        let mut table =
+            Table::new(&ConversationView::COLUMNS).with_optional(&["TASK", "CONTEXT", "MESSAGES"]);
         for one in &found {
             table.row(&one.cells(), None);
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }

@@ -1,9 +1,10 @@
-//! `sessile conversation`: what sessions remember about agents.
+//! `sessile conversation`: stored conversations with agents.
 
 pub mod clear;
 pub mod export;
 pub mod list;
 pub mod rename;
+pub mod search;
 pub mod show;
 
 use crate::cli::Cx;
@@ -14,8 +15,8 @@ use crate::remote::ServerArgs;
 
 /// Look at, name and forget conversations with agents
 ///
-/// A session remembers each conversation with an agent: the agent's ids and the messages. `message send`
-/// goes on with the one that was used last.
+/// A session remembers each conversation with an agent: the agent's ids and the messages. `message send` continues the one
+/// that was used last. Conversations outlive their session: they belong to you and to the context they were held in.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile conversation list"
@@ -24,15 +25,18 @@ use crate::remote::ServerArgs;
 ))]
 pub enum Command {
     /// List conversations, the last used first
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Show a conversation and what was said in it
+    /// Show a conversation and its messages
     Show(Lazy<show::Args>),
-    /// Give a conversation a name
+    /// Rename a conversation
     Rename(Lazy<rename::Args>),
-    /// Forget conversations
+    /// Delete conversations
     Clear(Lazy<clear::Args>),
-    /// Print a conversation and its messages as JSON
+    /// Print a conversation and its messages as JSON or Markdown
     Export(Lazy<export::Args>),
+    /// Find messages that contain a text
+    Search(Lazy<search::Args>),
 }
 
 impl Command {
@@ -41,7 +45,7 @@ impl Command {
         match self {
             Command::Show(Lazy(args)) => Some(&args.server),
             Command::Export(Lazy(args)) => Some(&args.server),
-            Command::List(_) | Command::Rename(_) | Command::Clear(_) => None,
+            Command::List(_) | Command::Rename(_) | Command::Clear(_) | Command::Search(_) => None,
         }
     }
 
@@ -52,6 +56,7 @@ impl Command {
             Command::Rename(Lazy(args)) => rename::run(args, cx),
             Command::Clear(Lazy(args)) => clear::run(args, cx),
             Command::Export(Lazy(args)) => export::run(args, cx),
+            Command::Search(Lazy(args)) => search::run(args, cx),
         }
     }
 }

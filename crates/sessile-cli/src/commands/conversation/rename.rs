@@ -8,15 +8,15 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::find_conversation;
 
-/// Give a conversation a name
+/// Rename a conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile conversation rename 01890a5d-ac96-774b-bcce-b302099a8057 research"))]
 pub struct Args {
-    /// Its name or id, or the agent whose last one it is
+    /// Conversation: name or id, or an agent for the last one with it
     #[arg(value_name = "CONVERSATION")]
     which: String,
 
-    /// Its new name
+    /// New name
     #[arg(value_name = "NEW")]
     new: String,
 }
@@ -25,8 +25,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut all = cx.state.conversations()?;
     let found = find_conversation(&cx.state, &all, Some(&args.which))?;
     all.rename(&found, Some(&args.new))?;
-    sessile::history::record(&cx.state, "conversation rename", &args.new, "name it back")?;
+    sessile::history::record(&cx.state, "conversation rename", &args.new, "rename it back")?;
     cx.changed(json!({ "id": found.id, "old": found.name, "new": args.new }), || {
-        format!("conversation {} is named {} now\n", quoted(found.label()), quoted(&args.new))
+        format!("renamed conversation {} to {}\n", quoted(found.label()), quoted(&args.new))
     })
 }

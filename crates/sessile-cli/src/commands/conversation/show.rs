@@ -6,11 +6,11 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::ServerArgs;
 
-/// Show a conversation and what was said in it
+/// Show a conversation and its messages
 ///
-/// What the agent said is marked as from outside, and safe for terminals. As JSON, has_credentials tells whether the
-/// vault or the session's context has a credential for the agent; null if the vault would have to ask somebody. With
-/// --server, or the setting server, it is what was said in a session of the service, which is named instead.
+/// Marks the agent's replies as external, and escapes control characters. In JSON, has_credentials states whether the
+/// vault or the session's context has a credential for the agent. It is null if the vault is locked. With --server or
+/// the setting server, pass a session of the service, not a conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation show"
@@ -19,11 +19,11 @@ use crate::remote::ServerArgs;
     "sessile conversation show work --server https://sessile.example"
 ))]
 pub struct Args {
-    /// Its name or id, or the agent whose last one it is; else the last one of all
+    /// Conversation: name or id, or an agent for the last one with it; default: the last conversation
     #[arg(value_name = "CONVERSATION")]
     which: Option<String>,
 
-    /// Show only so many of the last things said
+    /// Show only this many of the last messages
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: i64,
 

@@ -14,9 +14,9 @@ pub(super) struct Score {
     pub(super) reads: usize,
     /// Reads that found another agent's value.
     pub(super) mixed_up: usize,
-    /// Writes of keys that nobody else writes.
+    /// Writes, each to a key of one agent only.
     pub(super) writes: usize,
-    /// Writes that were acknowledged and are gone.
+    /// Acknowledged writes whose value is missing.
     pub(super) lost: usize,
     /// Commands that failed.
     pub(super) refused: usize,
@@ -33,7 +33,7 @@ impl Score {
     }
 }
 
-/// A tool's race, and what every command of an agent is run by.
+/// Race of a tool, and the program that runs every command of an agent.
 pub(super) struct Contest {
     race: Race,
     runner: Vec<String>,

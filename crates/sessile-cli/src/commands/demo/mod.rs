@@ -1,4 +1,4 @@
-//! `sessile demo`: what parallel processes do to shared state, without Sessile and with it.
+//! `sessile demo`: races of parallel processes on shared state, without Sessile and with it.
 
 mod contest;
 
@@ -15,20 +15,19 @@ use crate::output::{Table, Tone};
 use crate::temporary_home::TemporaryHome;
 use contest::{Contest, Score};
 
-/// Show what parallel agents do to shared state, without Sessile and with it
+/// Show how parallel agents corrupt shared state, and how sessions help
 ///
-/// In a throwaway home, several agents at once select their own value in each tool found on this machine, read it
-/// back, and write keys that nobody else writes: first as usual, then each in a session of its own. Counted are the
-/// reads that found another agent's value, and the writes that were acknowledged and are gone. Your own files are not
-/// touched.
+/// Several agents work at once in a temporary home directory. In each tool found on this machine, each agent selects
+/// its own value, reads it back, and writes keys of its own: first as usual, then in a session per agent. The report counts
+/// reads that found another agent's value, and acknowledged writes that were lost. Your own files are not touched.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile demo" "sessile demo --agents 16 --tool git --output json"))]
 pub struct Args {
-    /// How many agents work at once
+    /// Number of agents that work at once
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=64))]
     agents: u16,
 
-    /// Only these tools
+    /// Race only these tools
     #[arg(long, value_name = "TOOL")]
     tool: Vec<String>,
 }
@@ -52,6 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut all = Vec::new();
     for (profile, race) in profiles {
         cx.out.note(&format!("{}: {} agents, {} round(s) each ...", profile.name, args.agents, race.rounds));
+        let _step = cx.out.slow_step(|| format!("{}: racing {} agents", profile.name, args.agents));
         // Each begins in a home of its own.
         let without = Contest::bare(race.clone()).run(&TemporaryHome::new(world)?, args.agents);
         let place = TemporaryHome::new(world)?;
@@ -91,11 +91,7 @@ fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
     {
         let quick = profiles.iter().filter(|profile| profile.race.as_ref().is_some_and(|race| race.demo));
         let quick: Vec<&str> = quick.map(|profile| profile.name.as_str()).collect();
-        let message = format!(
-            "no race is known for {}; there are {} and slower ones",
-            quoted(unknown),
-            quick.join(", ")
-        );
+        let message = format!("the demo does not support {}; try {}", quoted(unknown), quick.join(", "));
         return Err(UsageError::Arguments(message).into());
     }
     let is_wanted = |profile: &Profile, race: &Race| match args.tool.is_empty() {
@@ -120,8 +116,8 @@ fn text(args: &Args, cx: &Cx, all: &[ContestResult]) -> String {
     let mut table = Table::new(&["TOOL", "SHARED STATE", "MIXED UP", "LOST", "REFUSED", "WITH SESSILE"]);
     for one in all {
         let cured = match &one.with {
-            Ok(score) => format!("{} of {} wrong", score.wrong(), score.reads + score.writes),
-            Err(reason) => format!("not shown: {reason}"),
+            Ok(score) => format!("{} of {}", score.wrong(), score.reads + score.writes),
+            Err(reason) => format!("skipped: {reason}"),
         };
         match &one.without {
             Ok(score) => {
@@ -140,7 +136,7 @@ fn text(args: &Args, cx: &Cx, all: &[ContestResult]) -> String {
                 table.row(&cells, tone);
             }
             Err(reason) => {
-                table.row(&[&one.tool, &one.state, &format!("not shown: {reason}")], Some(Tone::Faint));
+                table.row(&[&one.tool, &one.state, &format!("skipped: {reason}")], Some(Tone::Faint));
             }
         }
     }
@@ -150,13 +146,14 @@ fn text(args: &Args, cx: &Cx, all: &[ContestResult]) -> String {
     };
     let ((bare, total), (cured, _)) = (sum(&|one| &one.without), sum(&|one| &one.with));
     format!(
-        "{} agents at once, in a throwaway home\n\n{}\n\
+        "{} agents at once, in a temporary home\n\n{}\n\
          without Sessile {bare} of {total} went wrong, with `sessile run` {cured}\n\n\
          mixed up: an agent selected its own value and read another agent's\n\
-         lost:     a write was acknowledged and is gone\n\
-         refused:  a command failed because another one was at work\n",
+         lost:     a write was acknowledged, and its value is missing\n\
+         refused:  a command failed because another one was at work\n\
+         with Sessile: all of these, in a session for each agent\n",
         args.agents,
-        table.render(&cx.out)
+        table.render_wrapped(&cx.out)
     )
 }
 

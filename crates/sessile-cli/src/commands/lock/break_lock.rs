@@ -13,18 +13,18 @@ use crate::help::examples;
 use crate::remote::ServerArgs;
 use crate::terminal_prompt;
 
-/// Take a lock away from its holder
+/// Break another holder's lock
 ///
-/// The holder must be named by its token, which `lock list` shows, so that a lock that has changed hands in the
-/// meantime is not broken. The holder is not stopped: what the lock protects must refuse its old token.
+/// Pass the holder's fencing token, from `lock list`. If the holder has changed since, the command fails. The old
+/// holder keeps running: the protected resource must refuse its token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile lock break deploy --holder 17"))]
 pub struct Args {
-    /// The lock
+    /// Name of the lock
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// The token of its holder
+    /// Fencing token of the holder
     #[arg(long, value_name = "N")]
     holder: i64,
 
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {
-        terminal_prompt::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
+        terminal_prompt::confirm(&cx.state, &format!("break lock {name}, held by {}", holder.short()))?;
     }
     backend.break_lock(&name, args.holder, holder)?;
     cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {
-        format!("lock {name} was taken away from {}\n", holder.short())
+        format!("broke lock {name}, held by {}\n", holder.short())
     })?;
     note_server(cx, &backend);
     Ok(())

@@ -24,11 +24,11 @@ use crate::lazy_command::Lazy;
 use crate::local::holder;
 use crate::remote::{LockKeeper, ServerArgs, ServiceClient, note_wait};
 
-/// Exclude other agents: hold a lock while a command runs, or for a time
+/// Hold named locks, while a command runs or for a lease
 ///
-/// Locks are first come first served. Each acquisition has a fencing token, a number that only ever grows: hand it
-/// to what the lock protects, and let it refuse older ones. With --shared any number of holders have a lock at a time;
-/// an exclusive holder has it alone.
+/// Waiters get a lock in order of arrival. Each acquisition has a fencing token, a number that only grows. Pass it to
+/// the protected resource, and let that refuse older tokens. With --shared, several holders can share a lock; without
+/// it the lock is exclusive.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
@@ -38,15 +38,16 @@ use crate::remote::{LockKeeper, ServerArgs, ServiceClient, note_wait};
 pub enum Command {
     /// Run a command while holding a lock
     Run(Lazy<run::Args>),
-    /// Take a lock for a time and print its fencing token
+    /// Acquire a lock for a lease, and print its fencing token
     Acquire(Lazy<acquire::Args>),
-    /// Begin the time of a lock anew
+    /// Extend a lock's lease
     Renew(Lazy<renew::Args>),
-    /// Give a lock back
+    /// Release a lock
     Release(Lazy<release::Args>),
-    /// List the locks that are held
+    /// List the held locks and their waiters
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Take a lock away from its holder
+    /// Break another holder's lock
     Break(Lazy<break_lock::Args>),
 }
 
@@ -75,14 +76,14 @@ impl Command {
     }
 }
 
-/// A lock that the caller holds.
+/// Lock that the caller holds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HeldLockArgs {
-    /// The lock
+    /// Name of the lock
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// The token that acquiring it printed [default: SESSILE_LOCK_TOKEN]
+    /// Fencing token of the lock [default: SESSILE_LOCK_TOKEN]
     #[arg(long, value_name = "N")]
     token: Option<i64>,
 }
@@ -108,7 +109,7 @@ fn token_of_environment(cx: &Cx) -> Result<i64, Failure> {
     })
 }
 
-/// Tells the user that the lock is one of a service.
+/// Reports that the lock is on a service.
 fn note_server(cx: &Cx, backend: &StateBackend<'_>) {
     if let StateBackend::Remote(remote) = backend {
         note_url(cx, remote.server.url());
@@ -117,11 +118,11 @@ fn note_server(cx: &Cx, backend: &StateBackend<'_>) {
 
 fn note_url(cx: &Cx, url: &str) {
     if cx.out.is_text() {
-        cx.out.note(&format!("the lock is one of {url}"));
+        cx.out.note(&format!("using the lock of {url}"));
     }
 }
 
-/// Takes a lock of a server, to be kept while a command runs, and says where it is.
+/// Acquires a lock of a server for the duration of a command, and reports it.
 pub(crate) fn keep_there(
     cx: &Cx,
     state: &State,
@@ -133,6 +134,7 @@ pub(crate) fn keep_there(
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
     let url = server.url().to_owned();
     let tell = |holder: Option<LockHolder>| note_wait(cx, &url, name, holder.as_ref());
+    let step = cx.out.slow_step(|| format!("waiting for lock {name} of {url}"));
     let kept = LockKeeper::acquire(
         server,
         (name, mode),
@@ -141,11 +143,12 @@ pub(crate) fn keep_there(
         state.lock_timeout()?,
         &tell,
     )?;
+    drop(step);
     note_url(cx, kept.server.url());
     Ok(kept)
 }
 
-/// Runs a command under a lock of a server, and gives it back. `check` may still refuse, now that the lock is held.
+/// Runs a command under a lock of a server, and releases the lock. `check` may still refuse after the lock is held.
 pub(crate) fn run_kept(
     cx: &Cx,
     child: Child,
@@ -164,7 +167,7 @@ pub(crate) fn run_kept(
     let child = child.env(run::TOKEN_VARIABLE, token.to_string());
     let watch = |stop: &dyn Fn(), ended: &Receiver<()>| {
         let lost = kept.keep(ended)?;
-        out.note(&format!("the lock is lost: {lost}; the command is told to end"));
+        out.note(&format!("lost the lock: {lost}; sent SIGTERM to the command"));
         stop();
         Some(lost)
     };

@@ -9,7 +9,7 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::ServerArgs;
 
-/// Give a lock back
+/// Release a lock
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile lock release deploy --token 17"))]
 pub struct Args {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (name, token) = args.held.resolve(cx)?;
     let backend = StateBackend::resolve(cx)?;
     backend.release_lock(&name, token)?;
-    cx.changed(json!({ "name": name, "token": token }), || format!("lock {name} is free\n"))?;
+    cx.changed(json!({ "name": name, "token": token }), || format!("released lock {name}\n"))?;
     note_server(cx, &backend);
     Ok(())
 }

@@ -11,14 +11,14 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::ServerArgs;
 
-/// Begin the time of a lock anew
+/// Extend a lock's lease
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile lock renew deploy --token 17 --ttl 10m"))]
 pub struct Args {
     #[command(flatten)]
     held: HeldLockArgs,
 
-    /// How long it is held from now on
+    /// Duration of the new lease, from now
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     ttl: Duration,
 
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (name, token) = args.held.resolve(cx)?;
     let backend = StateBackend::resolve(cx)?;
     let lease = backend.renew_lock(&name, token, args.ttl)?;
-    let until = lease.expires_at.as_deref().unwrap_or("it is released");
-    cx.changed(&lease, || format!("lock {name} is held until {until}\n"))?;
+    let until = lease.expires_at.as_deref().unwrap_or("released");
+    cx.changed(&lease, || format!("renewed lock {name} until {until}\n"))?;
     note_server(cx, &backend);
     Ok(())
 }

@@ -22,14 +22,15 @@ pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
 
 /// Run a command while holding a lock
 ///
-/// The lock is held by the kernel as long as the command lives, also if this program is killed, and is free at once
-/// when it ends. The exit status is the command's own; 125 if the lock could not be had, 126 and 127 if the command
-/// could not be started, 128 and the signal's number if it was ended by one. The command finds the fencing token in
-/// SESSILE_LOCK_TOKEN and, if this call works in a session, that session in SESSILE_SESSION. It inherits
-/// SESSILE_CREDENTIAL_NAME only for credentials of the selected context and of --credential.
+/// The kernel holds the lock for as long as the command lives, even if this program is killed, and releases it when the
+/// command ends. The exit status is the command's. It is 125 if the lock was not acquired, 126 or 127 if the command
+/// did not start, and 128 plus the signal's number if a signal ended it. SESSILE_LOCK_TOKEN contains the fencing token,
+/// and SESSILE_SESSION the session, if any. Variables SESSILE_CREDENTIAL_* reach the command only for credentials of
+/// the context and of --credential.
 ///
-/// With a server the lock excludes other machines too. It is renewed while the command runs, and is free when the command
-/// ends, or the time of the setting lock-ttl after this program was killed. A command whose lock is lost gets SIGTERM.
+/// With a server, the lock excludes other machines too. Sessile renews it while the command runs, and releases it
+/// afterwards. If this program is killed, the lock stays held until its lease expires (setting lock-ttl). A command
+/// whose lock is lost gets SIGTERM.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
@@ -38,18 +39,18 @@ pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
     "sessile lock run deploy --server https://sessile.example -- ./deploy.sh"
 ))]
 pub struct Args {
-    /// The lock
+    /// Name of the lock
     #[arg(value_name = "LOCK")]
     name: String,
 
-    /// Share the lock with other holders that share it
+    /// Acquire the lock in shared mode
     #[arg(long)]
     shared: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }

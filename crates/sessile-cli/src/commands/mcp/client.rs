@@ -1,35 +1,66 @@
-//! The MCP clients that are known, and what each is told. They are data: `clients.toml`.
+//! Known MCP clients and their configuration, as data: `clients.toml`.
 
 use std::sync::LazyLock;
 
 use serde_json::json;
+use sessile::error::{FileError, UsageError};
 use sessile::text::{json_safe, shell_quoted};
+use sessile::{Error, State};
 use toml_edit::{DocumentMut, Table};
 
 /// An MCP client.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     /// Value of `--client`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Label for people: name or id.
-    pub(super) about: String,
+    pub(crate) about: String,
     /// The notation of its file: json, toml or yaml.
-    pub(super) format: String,
+    pub(crate) format: String,
     /// The file that the snippet goes into.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Configuration file for all projects of the user, if any.
-    pub(super) user: Option<String>,
+    pub(crate) user: Option<String>,
     snippet: String,
     /// The same for a service at an address.
     service: Option<String>,
     add: Option<String>,
+    /// Set-up of the client, if `setup` supports it.
+    pub(crate) setup: Option<ClientSetup>,
+}
+
+/// Files and program of a client that `setup` knows.
+#[derive(Debug)]
+pub(crate) struct ClientSetup {
+    /// File of the MCP entry; the first one whose variable is set.
+    pub(crate) entry: Vec<String>,
+    /// File of the skill, likewise; none if the client reads no skills.
+    pub(crate) skill: Vec<String>,
+    /// Program that a wrapper starts in a session; none for a program of the desktop.
+    pub(crate) program: Option<String>,
+}
+
+impl ClientSetup {
+    fn read(table: &Table) -> Self {
+        let texts = |key: &str| {
+            let items = table.get(key).and_then(|items| items.as_array()).into_iter().flatten();
+            items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        // Some clients keep their file elsewhere on Linux.
+        let is_elsewhere = cfg!(target_os = "linux") && table.contains_key("linux");
+        ClientSetup {
+            entry: texts(if is_elsewhere { "linux" } else { "entry" }),
+            skill: texts("skill"),
+            program: table.get("program").and_then(|program| program.as_str()).map(str::to_owned),
+        }
+    }
 }
 
 /// The command that a client starts.
 #[derive(Debug)]
-pub(super) struct ServerCommand {
-    pub(super) command: String,
-    pub(super) args: Vec<String>,
+pub(crate) struct ServerCommand {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
 }
 
 static ALL: LazyLock<Vec<Client>> = LazyLock::new(|| {
@@ -43,7 +74,7 @@ static ALL: LazyLock<Vec<Client>> = LazyLock::new(|| {
 
 impl Client {
     /// Every client, by name.
-    pub(super) fn all() -> &'static [Client] {
+    pub(crate) fn all() -> &'static [Client] {
         &ALL
     }
 
@@ -65,11 +96,12 @@ impl Client {
             snippet: text(snippet, "text")?,
             service,
             add: text(table, "add"),
+            setup: table.get("setup").and_then(|setup| setup.as_table()).map(ClientSetup::read),
         })
     }
 
     /// Snippet that makes the client start this server.
-    pub(super) fn snippet(&self, started: &ServerCommand) -> String {
+    pub(crate) fn snippet(&self, started: &ServerCommand) -> String {
         self.snippet
             .replace("{command}", &quoted(&started.command))
             .replace("{args}", &list(started.args.iter()))
@@ -77,12 +109,12 @@ impl Client {
     }
 
     /// Snippet for a service, if the client can read the token from outside its file.
-    pub(super) fn for_service(&self, url: &str) -> Option<String> {
+    pub(crate) fn for_service(&self, url: &str) -> Option<String> {
         self.service.as_ref().map(|snippet| snippet.replace("{url}", &quoted(url)))
     }
 
     /// A command of the client's own that does the same.
-    pub(super) fn add(&self, started: &ServerCommand) -> Option<String> {
+    pub(crate) fn add(&self, started: &ServerCommand) -> Option<String> {
         let words: Vec<String> = started.line().map(|word| shell_quoted(word)).collect();
         self.add.as_ref().map(|add| add.replace("{shell}", &words.join(" ")))
     }
@@ -92,6 +124,22 @@ impl ServerCommand {
     fn line(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.command).chain(&self.args)
     }
+}
+
+/// Path of this program.
+pub(crate) fn own_program(state: &State) -> Result<String, Error> {
+    let program = std::env::current_exe().map_err(|source| FileError::Io {
+        action: "find",
+        path: state.app().name().into(),
+        source,
+    })?;
+    program.into_os_string().into_string().map_err(|path| {
+        Error::Usage(UsageError::InvalidValue {
+            place: "path of this program".into(),
+            value: path.to_string_lossy().into_owned(),
+            expected: "valid UTF-8".into(),
+        })
+    })
 }
 
 /// A string as JSON, TOML and YAML have it.
@@ -121,6 +169,20 @@ mod tests {
         for client in document["client"].as_array_of_tables().unwrap() {
             assert!(client["documented"].as_str().unwrap().starts_with("https://"), "{client}");
             assert!(client["checked"].as_str().unwrap().starts_with("20"), "{client}");
+        }
+    }
+
+    #[test]
+    fn every_setup_names_files_of_the_home() {
+        for client in Client::all() {
+            let Some(setup) = &client.setup else { continue };
+            assert!(setup.entry.last().unwrap().starts_with("~/"), "{}", client.name);
+            assert!(
+                setup.skill.last().is_none_or(|path| path.ends_with("/sessile/SKILL.md")),
+                "{}",
+                client.name
+            );
+            assert!(matches!(client.format.as_str(), "json" | "toml"), "{}: cannot be edited", client.name);
         }
     }
 

@@ -3,10 +3,10 @@
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::error::{FileError, UsageError};
+use sessile::error::UsageError;
 use sessile::settings::Layer;
 
-use super::client::{Client, ServerCommand};
+use super::client::{Client, ServerCommand, own_program};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -14,12 +14,12 @@ use crate::http::HttpAddress;
 use crate::output::Table;
 use crate::temporary_home::has_program;
 
-/// Print what makes an MCP client start the server, or talk to a service
+/// Print an MCP client's configuration for this server or a service
 ///
-/// Standard output is the snippet and nothing else; where it goes is said beside it. --session and --context go into the
-/// snippet, and so does what the server is to offer. With --url the client talks to a service of `serve` instead; the token
-/// is not in the snippet, but taken by the client from SESSILE_TOKEN or asked for. Without --client, lists the clients and
-/// the file that each reads. Nothing is written.
+/// Prints the snippet on standard output, and the file that it belongs to on standard error. --session, --context,
+/// --allow-run and --read-only become part of the snippet. With --url the client connects to a service of `serve` instead.
+/// The snippet does not contain the token: the client reads it from SESSILE_TOKEN or prompts for it. Without --client,
+/// lists the clients and the file that each reads. The command writes no file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile mcp config"
@@ -29,23 +29,23 @@ use crate::temporary_home::has_program;
     "sessile mcp config --client codex --url https://sessions.example"
 ))]
 pub struct Args {
-    /// The client
+    /// Print the configuration of this client
     #[arg(long, value_name = "CLIENT", value_parser = clients())]
     client: Option<String>,
 
-    /// Have it offer the tool that runs commands as well
+    /// Also offer the tool that runs commands
     #[arg(long)]
     allow_run: bool,
 
-    /// Have it offer only what changes nothing
+    /// Offer only tools that change nothing
     #[arg(long, conflicts_with = "allow_run")]
     read_only: bool,
 
-    /// Name this program by its path, for clients that do not find it otherwise
+    /// Write this program's full path, for clients with another search path
     #[arg(long)]
     absolute: bool,
 
-    /// Talk to the session service at this address, instead of starting a server
+    /// Connect to the session service at this address, instead of starting a server
     #[arg(long, value_name = "URL", requires = "client", conflicts_with_all = ["allow_run", "read_only", "absolute"])]
     url: Option<String>,
 }
@@ -78,12 +78,14 @@ fn list(cx: &Cx) -> Outcome {
         })
         .collect();
     cx.out.list(&items, || {
-        let mut table = Table::new(&["CLIENT", "WHAT", "FILE", "FOR ALL PROJECTS"]);
+        let mut table = Table::new(&["CLIENT", "FOR", "FILE"]);
         for client in Client::all() {
-            let user = client.user.clone().unwrap_or_else(|| "-".to_owned());
-            table.row(&[client.name.clone(), client.about.clone(), client.path.clone(), user], None);
+            for path in std::iter::once(&client.path).chain(&client.user) {
+                let scope = if path.starts_with('~') { "all projects" } else { "this project" };
+                table.row(&[client.name.as_str(), scope, path], None);
+            }
         }
-        table.render(&cx.out)
+        table.render_wrapped(&cx.out)
     })
 }
 
@@ -108,7 +110,10 @@ fn print(client: &Client, args: &Args, cx: &Cx) -> Outcome {
 
 fn say_where(client: &Client, cx: &Cx) {
     let user = client.user.as_ref().map_or_else(String::new, |path| format!(" or, for all projects, {path}"));
-    cx.out.note(&format!("it goes into {}{user}; to a file that is there, add the entry", client.path));
+    cx.out.note(&format!(
+        "put the snippet into {}{user}; if the file exists, add the entry to it",
+        client.path
+    ));
 }
 
 /// Prints the configuration for a service, without the token, which decides the user.
@@ -135,11 +140,8 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
             .filter(|client| client.for_service(&url).is_some())
             .map(|client| client.name.as_str())
             .collect();
-        let why = format!(
-            "{} takes a token only in its file, or none: --url is for {}",
-            client.about,
-            able.join(", ")
-        );
+        let why =
+            format!("{} supports a token only in its file; --url supports {}", client.about, able.join(", "));
         return Err(UsageError::Arguments(why).into());
     };
     let result = json!({
@@ -151,9 +153,7 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
     });
     cx.out.result(&result, || snippet.clone())?;
     say_where(client, cx);
-    cx.out.note(
-        "the token is the client's to know: in the variable SESSILE_TOKEN, or typed where it asks for it",
-    );
+    cx.out.note("the client reads the token from SESSILE_TOKEN, or prompts for it");
     Ok(())
 }
 
@@ -168,18 +168,7 @@ fn command(args: &Args, cx: &Cx) -> Result<String, Error> {
         }
         return Ok(name.to_owned());
     }
-    let program = std::env::current_exe().map_err(|source| FileError::Io {
-        action: "find",
-        path: name.into(),
-        source,
-    })?;
-    program.into_os_string().into_string().map_err(|path| {
-        Error::Usage(UsageError::InvalidValue {
-            place: "--absolute".into(),
-            value: path.to_string_lossy().into_owned(),
-            expected: "a path that is valid UTF-8".into(),
-        })
-    })
+    own_program(&cx.state)
 }
 
 /// Arguments of the server. A session or context from a variable is left out, because the client may have another.

@@ -3,12 +3,17 @@
 mod compose;
 mod deliver;
 mod exchange;
+mod open_line;
+mod parts;
 mod remote;
 pub mod send;
 pub mod stream;
 
-pub(crate) use deliver::ReplyCollector;
-pub(crate) use exchange::Exchange;
+pub(crate) use compose::{LARGEST, secret_of};
+pub(crate) use deliver::{ReplyCollector, artifact_text, parts_text};
+pub(crate) use exchange::{DeliveryLimits, EventReceiver, Exchange, deliver};
+pub(crate) use open_line::OpenLine;
+pub(crate) use parts::{PartKind, part_of};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -18,15 +23,14 @@ use crate::remote::ServerArgs;
 
 /// Talk to agents that speak A2A
 ///
-/// In a session a conversation goes on where it stopped, across processes and crashes: the session remembers the agent's
-/// ids and the messages. On a terminal without a session the first message starts one. With neither, nothing is
-/// remembered, and --context-id says which conversation goes on.
+/// A session stores the agent's ids and the messages, so that a conversation continues across processes and crashes. On
+/// a terminal without a session, the first message starts one. Elsewhere nothing is stored: pass --context-id to
+/// continue a conversation.
 ///
-/// With --server, or the setting server, the text goes to a session of that service, which replies itself: no agent is
-/// named then.
+/// With --server or the setting server, pass only a text: it goes to a session of that service, which replies.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
-    "sessile message send http://localhost:8000 \"hello\""
+    "sessile message send http://localhost:8738 \"hello\""
     "sessile message send research \"and then?\" --session work"
     "sessile message stream research \"tell me more\""
     "sessile message send \"hello\" --session work --server https://sessile.example"
@@ -34,7 +38,7 @@ use crate::remote::ServerArgs;
 pub enum Command {
     /// Send a message and print the reply
     Send(Box<Lazy<send::Args>>),
-    /// Send a message and print what the agent says as it comes
+    /// Send a message and print the reply as it arrives
     Stream(Box<Lazy<stream::Args>>),
 }
 

@@ -21,13 +21,11 @@ pub(super) fn run(compose: &ComposeArgs, cx: &Cx, remote: &Remote<'_>, streams: 
         let delta = ReplyDelta { content: piece.to_owned() };
         cx.out.event(&EventView::from(&delta), piece, true);
     };
-    if !streams {
-        cx.out.progress(&format!("waiting for {}", server.url()));
-    }
+    let wait = (!streams).then(|| cx.out.slow_step(|| format!("waiting for {}", server.url())));
     let on_piece: Option<&mut dyn FnMut(&str)> = if streams { Some(&mut on_piece) } else { None };
     let replied = reply(server, &session, &text, compose.reach.timeout(), on_piece);
     // Also after a failure: the error must not stand behind the progress line.
-    cx.out.progress_over();
+    drop(wait);
     if is_line_open {
         cx.out.end_line();
     }

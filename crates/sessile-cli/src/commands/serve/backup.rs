@@ -13,8 +13,8 @@ use crate::help::examples;
 
 /// Back up the service's store while services use it
 ///
-/// The backup is consistent while services write, is checked for integrity, and never replaces a file. It holds the hashes of
-/// tokens and everything users have stored in plain text: its mode is 0600. For PostgreSQL use pg_dump.
+/// The backup is consistent while services write, is checked for integrity, and never replaces a file. It contains
+/// the hashes of tokens and all data of users in plain text; its mode is 0600. For PostgreSQL use pg_dump.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile serve backup"

@@ -12,12 +12,12 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::terminal_prompt;
 
-/// Replace the service's store by a backup and keep the old one beside it
+/// Restore a backup, and keep the replaced store beside it
 ///
-/// Stop every service that uses the store first. Sessions, messages, values and users are those of the backup. A token stays
-/// valid only if it is valid in the backup and in the replaced store; disabled users stay disabled, ended sessions stay ended,
-/// held locks stay held, and fencing tokens, revisions and event numbers continue after the highest number ever used. For
-/// PostgreSQL use pg_restore.
+/// Stop every service that uses the store first. Sessions, messages, values and users come from the backup. A token
+/// stays valid only if it is valid in the backup and in the replaced store. Disabled users stay disabled, ended
+/// sessions stay ended, and held locks stay held. Fencing tokens, revisions and event numbers continue after the
+/// highest number ever used. For PostgreSQL use pg_restore.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile serve restore /backup/service.db"
@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Keep the backup's tokens valid that the replaced store does not have
+    /// Accept tokens of the backup that the replaced store does not have
     #[arg(long)]
     keep_tokens: bool,
 
@@ -38,7 +38,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.state.refuse_in_session("restoring a store", "restore it outside the session")?;
+    cx.state.refuse_in_session("restoring a store", "run the command outside the session")?;
     let file = cx.state.absolute(&args.file);
     let store = match args.store.existing_or_new(cx)? {
         StoreLocation::File(path) => path,
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
     // Read and checked before the question is asked.
     let backup = ServiceBackup::read(&file).map_err(backup_failed)?;
     let (to, from) = (shown(store.display()), shown(file.display()));
-    terminal_prompt::confirm(&cx.state, &format!("replace store {to} by {from}"))?;
+    terminal_prompt::confirm(&cx.state, &format!("replace store {to} with {from}"))?;
     let now_ms = cx.state.world().now().as_millisecond();
     let restored = backup.restore(&store, args.keep_tokens, now_ms).map_err(backup_failed)?;
     let kept = restored.kept.as_deref().map(|path| path.to_string_lossy());
@@ -69,10 +69,10 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.changed(json, || {
         let kept = kept
             .as_deref()
-            .map_or_else(String::new, |path| format!("; the replaced store is {}", shown(path)));
+            .map_or_else(String::new, |path| format!("; the replaced store was kept as {}", shown(path)));
         let revoked = match restored.revoked_tokens {
             0 => String::new(),
-            count => format!("revoked {count} token(s) that are not valid on both sides\n"),
+            count => format!("revoked {count} token(s) that are not valid in both stores\n"),
         };
         format!("restored store {to} from {from}{kept}\n{revoked}")
     })

@@ -10,14 +10,14 @@ use crate::help::examples;
 use crate::picker;
 use crate::shell_hook::note_unaffected;
 
-/// Make a live session this terminal's
+/// Select a live session for this terminal
 ///
-/// Commands that name no session then work in it. In a shell that has loaded the hook, everything typed at the prompt does.
-/// The session that the terminal had before goes on. Without a name a terminal shows a list to choose from.
+/// Commands without --session then use this session. In a shell with the hook, every command that you type runs in it.
+/// The terminal's previous session stays alive. Without a name, a terminal prompts for the session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session attach deploy" "sessile session attach 01890a5d"))]
 pub struct Args {
-    /// Its name, its id, or the beginning of its id
+    /// Name, id or prefix of the id
     #[arg(value_name = "SESSION")]
     which: Option<String>,
 }
@@ -38,9 +38,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(())
 }
 
-/// Says that a session is this terminal's, which one the terminal had, and whether the shell follows.
+/// Reports the terminal's new session, the previous one, and whether the shell follows.
 pub(super) fn report_selection(cx: &Cx, left: Option<&str>, is_hooked: bool) {
-    cx.out.note("it is this terminal's session now");
+    cx.out.note("selected the session for this terminal");
     if let Some(left) = left {
         cx.out.note(&format!(
             "session {} is still running; stop it: sessile session stop {}",

@@ -11,17 +11,17 @@ use crate::help::examples;
 use crate::remote::refuse_there;
 use crate::terminal_prompt;
 
-/// Forget sessions that have ended
+/// Delete ended sessions
 ///
-/// With --all those that live are stopped first: it says which and asks.
+/// With --all, stops live sessions first, after a prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session clear" "sessile session clear old-one" "sessile session clear --all"))]
 pub struct Args {
-    /// Only these
+    /// Delete only these sessions
     #[arg(value_name = "SESSION", conflicts_with = "all")]
     sessions: Vec<String>,
 
-    /// Every session, also those that live
+    /// Delete all sessions, also live ones
     #[arg(long)]
     all: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !args.all {
         if let Some(one) = live.first().filter(|_| !args.sessions.is_empty()) {
             let label = one.label();
-            let what = format!("session {} lives: stop it first with `session stop {label}`", quoted(label));
+            let what = format!("session {} is live; stop it first: session stop {label}", quoted(label));
             return Err(sessile::error::UsageError::Arguments(what).into());
         }
         return forget(cx, &ended, &[]);
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let names: Vec<&str> = live.iter().map(Session::label).collect();
         terminal_prompt::confirm(
             &cx.state,
-            &format!("stop and forget {} live session(s): {}", live.len(), names.join(", ")),
+            &format!("stop and delete {} live session(s): {}", live.len(), names.join(", ")),
         )?;
     }
     // Stopped all before the first is forgotten: a failure leaves sessions that can still be found.

@@ -9,8 +9,8 @@ use crate::help::examples;
 
 /// Leave this terminal's session without stopping it
 ///
-/// In a shell that has loaded the hook, the variables are your own again, or those of what the directory selects. A context
-/// that was selected for this terminal is deselected.
+/// In a shell with the hook, restores your own variables, or those of the directory's selection. Also deselects the
+/// terminal's context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session detach"))]
 pub struct Args {}

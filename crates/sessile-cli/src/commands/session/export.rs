@@ -12,21 +12,21 @@ use crate::help::examples;
 use crate::local::LocalBackend;
 use crate::terminal_prompt;
 
-/// Write a session into a file: settings, state and messages
+/// Export a session: settings, state, messages and conversations
 ///
-/// The file is JSON and is taken in by `session import`, on this machine or another. It holds no credentials,
-/// and what looks like a secret in settings and state is left out, with a warning. Messages go as they are.
+/// Writes JSON for `session import`, on this machine or another. The file contains no credentials. Possible secrets
+/// in settings and state are left out, with a warning. Messages and conversations are exported unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session export deploy > deploy.json"
     "sessile session export deploy --file deploy.json"
 ))]
 pub struct Args {
-    /// Its name, its id, or the beginning of its id; the current session if none is given
+    /// Name, id or prefix of the id; default: the current session
     #[arg(value_name = "SESSION")]
     which: Option<String>,
 
-    /// Write into this file instead of printing
+    /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = LocalBackend { cx }.session(args.which.as_deref(), "exporting")?;
     let exported = cx.state.look_up_session(session.id.as_str())?.0.export(&session)?;
     for key in &exported.left_out {
-        cx.state.warn(format!("{} holds what looks like a secret and was left out", quoted(key)), None);
+        cx.state.warn(format!("left out {}: it may contain a secret", quoted(key)), None);
     }
     let exported = json!(exported);
     // Escapes say the same in JSON, and a file may be printed on a terminal too.

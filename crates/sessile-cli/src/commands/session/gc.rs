@@ -7,12 +7,13 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// End every session that has expired
+/// End all expired sessions
 ///
-/// Any command that changes something does this for a few of them; this one does it for all. Sessions in which something runs
-/// stay. Rooms and tickets that killed processes left behind go too.
+/// Other commands that change state end only a few expired sessions at a time. Keeps sessions with running commands.
+/// Also deletes rooms and queue entries of killed processes, and conversations that were not used for the time in the
+/// setting conversation.keep.
 ///
-/// With --install-timer a timer of systemd's user manager does this every 15 minutes.
+/// With --install-timer, a systemd user timer does this every 15 minutes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session gc"
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     remove_timer: bool,
 
-    /// Print the units of --install-timer, and write nothing
+    /// Print the units of --install-timer without writing them
     #[arg(long, requires = "install_timer")]
     dry_run: bool,
 }
@@ -41,15 +42,23 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.remove_timer {
         return gc_timer::remove(cx);
     }
+    let step = cx.out.slow_step(|| "ending expired sessions");
     let mut sessions = cx.state.sessions()?;
     // Lapsed approvals are withdrawn by the next call that writes, and this is one.
     cx.state.withdraw_unapproved(None)?;
     let ended = sessions.gc(usize::MAX)?;
     let swept = sessions.sweep()?;
-    cx.changed(json!({ "ended": ended, "swept": swept }), || {
-        format!(
-            "{} session(s) had expired, {swept} leftover(s) of killed processes were removed\n",
+    let conversations = cx.state.expire_conversations()?;
+    drop(step);
+    let json = json!({ "ended": ended, "swept": swept, "conversations": conversations });
+    cx.changed(json, || {
+        let mut text = format!(
+            "ended {} expired session(s), removed {swept} leftover(s) of killed processes\n",
             ended.len()
-        )
+        );
+        if conversations > 0 {
+            text.push_str(&format!("deleted {conversations} conversation(s) past their retention\n"));
+        }
+        text
     })
 }

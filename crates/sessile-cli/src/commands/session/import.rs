@@ -10,25 +10,25 @@ use crate::commands::input;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Start a session with what an exported one had
+/// Start a session from an exported one
 ///
-/// The new session has an id of its own, the context of the old one, its settings, state and messages.
+/// The new session has a new id, and the context, settings, state, messages and conversations of the exported one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session import deploy.json"
     "sessile session import - --name copy < deploy.json"
 ))]
 pub struct Args {
-    /// The file, or - for standard input
+    /// File to import, or - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Another name than the exported session had
+    /// Name of the new session; default: the exported name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-/// The largest exported session that is taken in.
+/// Maximum size of an exported session.
 const LIMIT: u64 = 256 * 1024 * 1024;
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {

@@ -8,6 +8,7 @@ pub mod gc;
 mod gc_timer;
 pub mod import;
 pub mod list;
+pub mod log;
 pub mod rename;
 pub mod show;
 pub mod start;
@@ -20,10 +21,10 @@ use crate::help::examples_and_precedence;
 use crate::lazy_command::{Lazy, LazyGroup};
 use crate::remote::ServerArgs;
 
-/// Start, list and stop sessions: owned stretches of work, each pinned to one context
+/// Start, list and stop sessions: isolated work in one context
 ///
-/// A session keeps its context for its whole life, belongs to whoever started it, and expires when it lies idle.
-/// Starting one never touches another.
+/// A session has one owner and one context for its whole life, and expires when idle. Starting a session never
+/// affects another one.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"
@@ -33,27 +34,31 @@ use crate::remote::ServerArgs;
 pub enum Command {
     /// Start a session and print its id
     Start(Lazy<start::Args>),
-    /// List sessions, the newest first
+    /// List sessions, newest first
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
     /// Show a session
     Show(Lazy<show::Args>),
-    /// Stop a session and what runs in it
+    /// Print the output of a command that was run with run --log
+    #[command(visible_alias = "logs")]
+    Log(Lazy<log::Args>),
+    /// Stop a session and its commands
     Stop(Lazy<stop::Args>),
-    /// Make a live session this terminal's
+    /// Select a live session for this terminal
     Attach(Lazy<attach::Args>),
     /// Leave this terminal's session without stopping it
     Detach(Lazy<detach::Args>),
-    /// Forget sessions that have ended
+    /// Delete ended sessions
     Clear(Lazy<clear::Args>),
-    /// End every session that has expired
+    /// End all expired sessions
     Gc(Lazy<gc::Args>),
-    /// Give a session another name
+    /// Rename a session
     Rename(Lazy<rename::Args>),
-    /// Write a session into a file: settings, state and messages
+    /// Export a session: settings, state, messages and conversations
     Export(Lazy<export::Args>),
-    /// Start a session with what an exported one had
+    /// Start a session from an exported one
     Import(Lazy<import::Args>),
-    /// Keep small values in a session, with revisions
+    /// Read and change small values of a session, with revisions
     State(LazyGroup<state::Command>),
 }
 
@@ -67,7 +72,8 @@ impl Command {
             Command::Stop(Lazy(args)) => Some(&args.server),
             Command::Rename(Lazy(args)) => Some(&args.server),
             Command::State(LazyGroup(command)) => Some(command.server()),
-            Command::Attach(_)
+            Command::Log(_)
+            | Command::Attach(_)
             | Command::Detach(_)
             | Command::Clear(_)
             | Command::Gc(_)
@@ -81,6 +87,7 @@ impl Command {
             Command::Start(Lazy(args)) => start::run(args, cx),
             Command::List(Lazy(args)) => list::run(args, cx),
             Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Log(Lazy(args)) => log::run(args, cx),
             Command::Stop(Lazy(args)) => stop::run(args, cx),
             Command::Attach(Lazy(args)) => attach::run(args, cx),
             Command::Detach(Lazy(args)) => detach::run(args, cx),

@@ -9,15 +9,15 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::ServerArgs;
 
-/// Give a session another name
+/// Rename a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session rename 01890a5d release"))]
 pub struct Args {
-    /// Its name, its id, or the beginning of its id
+    /// Name, id or prefix of the id
     #[arg(value_name = "SESSION")]
     which: String,
 
-    /// Its new name
+    /// New name
     #[arg(value_name = "NEW")]
     new: String,
 
@@ -30,6 +30,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let renamed = StateBackend::resolve(cx)?.rename_session(&args.which, &new)?;
     renamed.print(cx, |renamed| {
         let label = renamed.old.as_ref().unwrap_or(&renamed.id);
-        format!("session {} is named {} now\n", quoted(label), quoted(&renamed.new))
+        format!("renamed session {} to {}\n", quoted(label), quoted(&renamed.new))
     })
 }

@@ -17,8 +17,8 @@ use crate::remote::ServerArgs;
 
 /// Start a session and print its id
 ///
-/// It is pinned to the context that is selected now, or to none, for its whole life. In an interactive call it also becomes
-/// this terminal's session; a script gets the id and nothing else is changed. With --quiet only the id is printed.
+/// Pins the session to the selected context, or to none, for its whole life. In an interactive call it also becomes
+/// this terminal's session; a script only gets the id. With --quiet, prints only the id.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"
@@ -27,30 +27,30 @@ use crate::remote::ServerArgs;
     "sessile session start --agent reviewer --label team=web --idle 30m --max 4h"
 ))]
 pub struct Args {
-    /// A name to call it by, unique among your live sessions
+    /// Name of the session, unique among your live sessions
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
     #[command(flatten)]
     pub(crate) binding: BindingArgs,
 
-    /// How long it may lie idle before it expires; else as the setting session.idle says
+    /// Idle timeout; default: the setting session.idle
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     idle: Option<Duration>,
 
-    /// How long it lives at most; else as the setting session.max says
+    /// Maximum lifetime; default: the setting session.max
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     max: Option<Duration>,
 
-    /// A label to find it by
+    /// Label of the session; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     label: Vec<String>,
 
-    /// What the agent that works in it calls itself
+    /// Name of the agent that works in the session
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Stop this session first; no other is ever stopped by a start
+    /// Stop this session first, if the new one can start
     #[arg(long, value_name = "SESSION")]
     replace: Option<String>,
 

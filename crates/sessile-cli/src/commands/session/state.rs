@@ -16,10 +16,11 @@ use crate::lazy_command::Lazy;
 use crate::output::Table;
 use crate::remote::ServerArgs;
 
-/// Keep small values in a session, with revisions
+/// Read and change small values of a session, with revisions
 ///
-/// A value is JSON and has a revision that only ever grows. With --if-revision a change is made only if nobody else
-/// made one since: read the value, decide, and set it with the revision you read. 0 means that there must be none.
+/// A value is JSON and has a revision that only grows. With --if-revision, a change is made only if the revision is
+/// unchanged: read the value, decide, and set it with the revision you read. Revision 0 means that the key must not
+/// exist.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile session state set cursor 42 --session deploy"
@@ -31,6 +32,7 @@ pub enum Command {
     /// Set a value
     Set(Lazy<StateSetArgs>),
     /// List the values
+    #[command(visible_alias = "ls")]
     List(Lazy<StateListArgs>),
     /// Remove a value
     Unset(Lazy<StateUnsetArgs>),
@@ -40,7 +42,7 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state get cursor --session deploy"))]
 pub struct StateGetArgs {
-    /// The key
+    /// Key of the value
     #[arg(value_name = "STATE-KEY")]
     key: String,
 
@@ -57,19 +59,19 @@ pub struct StateGetArgs {
     "sessile session state set plan --file - --session deploy < plan.json"
 ))]
 pub struct StateSetArgs {
-    /// The key
+    /// Key of the value
     #[arg(value_name = "STATE-KEY")]
     key: String,
 
-    /// The value: JSON, or text if it is not
+    /// Value: JSON, or text
     #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
     value: Option<String>,
 
-    /// Read the value from this file, - for standard input; nothing is stripped from it
+    /// Read the value from this file unchanged; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     file: Option<PathBuf>,
 
-    /// Only if the revision is this one; 0 if there must be none
+    /// Set only at this revision; 0: only if the key does not exist
     #[arg(long, value_name = "N")]
     if_revision: Option<i64>,
 
@@ -84,7 +86,7 @@ pub struct StateSetArgs {
     "sessile session state list cursor plan --session deploy"
 ))]
 pub struct StateListArgs {
-    /// Only those of these keys
+    /// List only these keys
     #[arg(value_name = "STATE-KEY")]
     keys: Vec<String>,
 
@@ -99,11 +101,11 @@ pub struct StateListArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state unset cursor --session deploy"))]
 pub struct StateUnsetArgs {
-    /// The key
+    /// Key of the value
     #[arg(value_name = "STATE-KEY")]
     key: String,
 
-    /// Only if the revision is this one
+    /// Remove only at this revision
     #[arg(long, value_name = "N")]
     if_revision: Option<i64>,
 
@@ -176,7 +178,7 @@ fn list(args: &StateListArgs, cx: &Cx) -> Outcome {
     })
 }
 
-/// A text without its quotes, anything else as JSON.
+/// Text without quotes; anything else as JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| shown(value), shown)
 }

@@ -10,15 +10,15 @@ use crate::picker;
 use crate::remote::ServerArgs;
 use crate::view::SessionStopView;
 
-/// Stop a session and what runs in it
+/// Stop a session and its commands
 ///
-/// What runs in it is asked to end and, after five seconds, made to. The command succeeds only if the session is
-/// stopped. The locks that it holds are released. On a terminal it asks first when something runs. A session is stopped by its id or name, or from inside
-/// by its own SESSILE_SESSION, and by nothing else. Without a name a terminal shows a list to choose from.
+/// Commands get SIGTERM, and SIGKILL after five seconds. The session's locks are released. Fails if a process does not
+/// stop. On a terminal, prompts first if commands are running. Pass the name or the id; inside a session,
+/// SESSILE_SESSION selects it. Without a name, prompts on a terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session stop deploy" "sessile session stop 01890a5d"))]
 pub struct Args {
-    /// Its name, its id, or the beginning of its id
+    /// Name, id or prefix of the id
     #[arg(value_name = "SESSION")]
     which: Option<String>,
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn text(stopped: &SessionStopView) -> String {
     let label = quoted(stopped.name.as_ref().unwrap_or(&stopped.id));
     let mut text = match (stopped.was_over, stopped.ended_processes.len()) {
-        (true, _) => format!("session {label} had ended already\n"),
+        (true, _) => format!("session {label} has already ended\n"),
         (false, 0) => format!("stopped session {label}\n"),
         (false, count) => format!("stopped session {label} and {count} process(es) in it\n"),
     };

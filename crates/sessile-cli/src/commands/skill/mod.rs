@@ -1,7 +1,7 @@
-//! `sessile skill`: what a coding agent has to know of this program.
+//! `sessile skill`: instructions for coding agents.
 //!
-//! The words are in the templates. Version, commands, codes and statuses are filled in from the tables that the program
-//! itself goes by, and a test parses every command that is named.
+//! The text is in the templates. Version, commands, codes and statuses are filled in from the program's own tables,
+//! and a test parses every command in the text.
 
 use serde_json::json;
 use sessile::{Code, exit};
@@ -13,15 +13,15 @@ use crate::help::examples;
 
 /// Print instructions for coding agents
 ///
-/// A skill is loaded by the agent when it is needed; what stands in AGENTS.md it reads always, so that is short. The
-/// second is enclosed in comments, so that a script can put a newer one in its place.
+/// `--format skill` prints the full text, which an agent loads on demand. `--format agents-md` prints a short section
+/// for AGENTS.md, between comments that a script can find and replace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile skill > .claude/skills/sessile/SKILL.md"
     "sessile skill --format agents-md >> AGENTS.md"
 ))]
 pub struct Args {
-    /// For which file
+    /// Format: skill (SKILL.md) or agents-md (a section of AGENTS.md)
     #[arg(long, value_enum, default_value_t = Format::Skill)]
     format: Format,
 }
@@ -67,6 +67,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         "content": content,
     });
     cx.out.result(&result, || content.clone())
+}
+
+/// The skill, as a file.
+pub(crate) fn content() -> String {
+    filled(Format::Skill.template())
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,52 +1,71 @@
-//! `sessile task`: what agents work on.
+//! `sessile task`: tasks of agents.
 
 pub mod cancel;
+pub mod download;
 pub mod get;
 pub mod list;
 pub mod notification;
 pub mod watch;
 
-use sessile::Error;
 use sessile::agents::Agent;
 use sessile::error::UsageError;
 use sessile::text::{shown, shown_lines};
 use sessile_wire::a2a::AgentTask;
 
-use crate::agent_session::AgentArgs;
+use crate::agent_session::{AgentArgs, resolve_agent};
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::commands::message::{artifact_text, parts_text};
+use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy_command::{Lazy, LazyGroup};
 
-/// Look at, follow and call off what agents work on
+pub(crate) use cancel::cancel_task;
+
+/// Show, follow and cancel the tasks of agents
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile task get"
     "sessile task watch"
-    "sessile task cancel 3f2a --url http://localhost:8000"
+    "sessile task cancel 3f2a --url http://localhost:8738"
 ))]
 pub enum Command {
-    /// Show a task as it is now
+    /// Show a task
     Get(Lazy<get::Args>),
     /// List an agent's tasks
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Call a task off
+    /// Cancel a task
     Cancel(Lazy<cancel::Args>),
-    /// Follow a task until it ends or asks for something
+    /// Follow a task until it ends or requires input
+    #[command(visible_aliases = ["subscribe", "resubscribe"])]
     Watch(Lazy<watch::Args>),
-    /// Say who is told when a task changes
+    /// Save a task's artifacts as files
+    Download(Lazy<download::Args>),
+    /// Manage the push notifications of a task
+    #[command(visible_alias = "push-config")]
     Notification(LazyGroup<notification::Command>),
 }
 
 /// A task, and how its agent is reached.
 #[derive(Debug, clap::Args)]
 struct TaskArgs {
-    /// The task; else that of the session's last conversation
+    /// Id of the task; default: the task of the session's last conversation
     #[arg(value_name = "TASK")]
     task: Option<String>,
 
+    /// Same as TASK
+    #[arg(long = "task", value_name = "TASK", conflicts_with = "task")]
+    task_id: Option<String>,
+
     #[command(flatten)]
     reach: AgentArgs,
+}
+
+impl TaskArgs {
+    /// Id of the task, by argument or flag.
+    fn id(&self) -> Option<&str> {
+        self.task.as_deref().or(self.task_id.as_deref())
+    }
 }
 
 impl Command {
@@ -56,14 +75,15 @@ impl Command {
             Command::List(Lazy(args)) => list::run(args, cx),
             Command::Cancel(Lazy(args)) => cancel::run(args, cx),
             Command::Watch(Lazy(args)) => watch::run(args, cx),
+            Command::Download(Lazy(args)) => download::run(args, cx),
             Command::Notification(LazyGroup(command)) => command.run(cx),
         }
     }
 }
 
 /// Task and its agent: from the arguments, else of the last conversation of this session.
-pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<(Agent, String), Error> {
-    let agent = agent.map(|text| cx.state.agent(text)).transpose()?;
+pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<(Agent, String), Failure> {
+    let agent = agent.map(|text| resolve_agent(cx, text)).transpose()?;
     if let (Some(agent), Some(task)) = (&agent, task) {
         return Ok((agent.clone(), task.to_owned()));
     }
@@ -83,10 +103,7 @@ pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<
             let task = one.task_id.clone().unwrap_or_default();
             Ok((cx.state.agent(&one.agent_url)?, task))
         }
-        None => Err(UsageError::Arguments(
-            "say which task and agent: TASK --url AGENT; this session remembers none".into(),
-        )
-        .into()),
+        None => Err(UsageError::Arguments("no task in this session; pass TASK --url AGENT".into()).into()),
     }
 }
 
@@ -101,11 +118,19 @@ pub(crate) fn lines(task: &AgentTask) -> String {
         task.history().iter().filter(|one| one.message_id.is_none() || seen.insert(one.message_id.clone()))
     {
         let who = if message.is_user { "user" } else { "agent" };
-        text.push_str(&format!("\n{who}: {}\n", shown_lines(&message.text())));
+        text.push_str(&format!("\n{who}: {}\n", shown_lines(&parts_text(&message.parts()))));
     }
-    let said = task.text();
-    if !said.is_empty() {
-        text.push_str(&format!("\n{}\n", shown_lines(&said)));
+    let artifacts = task.artifacts();
+    for artifact in &artifacts {
+        text.push_str(&format!("\n{}\n", shown_lines(artifact_text(artifact).trim_end())));
+    }
+    if let Some(message) = task.message()
+        && (artifacts.is_empty() || message.text() != task.text())
+    {
+        let parts = parts_text(&message.parts());
+        if !parts.is_empty() {
+            text.push_str(&format!("\n{}\n", shown_lines(&parts)));
+        }
     }
     text
 }

@@ -1,46 +1,61 @@
-//! `sessile task notification`: who is told when a task changes.
+//! `sessile task notification`: push notifications about a task.
 
 use serde_json::{Value, json};
+use sessile::error::UsageError;
+use sessile::secrets::looks_secret;
 use sessile::text::shown;
 use sessile_wire::a2a::{PushConfig, PushRegistration};
 
 use super::meant;
+use crate::a2a::AgentClient;
 use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::commands::message::secret_of;
+use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy_command::Lazy;
 
-/// Say who is told when a task changes
+/// Manage the push notifications of a task
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
-    "sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8000"
-    "sessile task notification list 3f2a --url http://localhost:8000"
+    "sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8738"
+    "sessile task notification list 3f2a --url http://localhost:8738"
 ))]
 pub enum Command {
-    /// Have the agent tell a URL
+    /// Notify a URL when a task changes
+    #[command(visible_alias = "create")]
     Set(Lazy<NotificationSetArgs>),
-    /// Show one
-    Get(Lazy<NotificationArgs>),
-    /// List all
+    /// Show a task's push notification
+    Get(Lazy<NotificationGetArgs>),
+    /// List a task's push notifications
+    #[command(visible_alias = "ls")]
     List(Lazy<NotificationListArgs>),
-    /// Have the agent tell it no more
-    Remove(Lazy<NotificationArgs>),
+    /// Remove a task's push notification
+    #[command(visible_aliases = ["delete", "rm"])]
+    Remove(Lazy<NotificationRemoveArgs>),
 }
 
-/// Have the agent tell a URL when a task changes
+/// Notify a URL when a task changes
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8000"))]
+#[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8738"))]
 pub struct NotificationSetArgs {
     /// The task
     #[arg(value_name = "TASK")]
     task: String,
 
-    /// The URL that is told
-    #[arg(value_name = "HOOK")]
-    hook: String,
+    /// The URL that the agent notifies
+    #[arg(value_name = "HOOK", required_unless_present = "webhook_url")]
+    hook: Option<String>,
 
-    /// Its id; else the agent makes one
+    /// Same as HOOK
+    #[arg(long, value_name = "HOOK", conflicts_with = "hook")]
+    webhook_url: Option<String>,
+
+    /// Token that notifications carry; - reads standard input, @FILE a file
+    #[arg(short = 't', long, value_name = "SOURCE")]
+    token: Option<String>,
+
+    /// Id of the notification; default: chosen by the agent
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
@@ -48,28 +63,44 @@ pub struct NotificationSetArgs {
     reach: AgentArgs,
 }
 
-/// Look at one of those who are told when a task changes, or have it told no more
+/// Show a task's push notification
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!(
-    "sessile task notification get 3f2a 1 --url http://localhost:8000"
-    "sessile task notification remove 3f2a 1 --url http://localhost:8000"
-))]
-pub struct NotificationArgs {
+#[command(after_help = examples!("sessile task notification get 3f2a 1 --url http://localhost:8738"))]
+pub struct NotificationGetArgs {
+    #[command(flatten)]
+    notification: NotificationArgs,
+}
+
+/// Remove a task's push notification
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task notification remove 3f2a 1 --url http://localhost:8738"))]
+pub struct NotificationRemoveArgs {
+    #[command(flatten)]
+    notification: NotificationArgs,
+}
+
+/// One push notification of a task.
+#[derive(Debug, clap::Args)]
+struct NotificationArgs {
     /// The task
     #[arg(value_name = "TASK")]
     task: String,
 
-    /// Its id
+    /// Id of the notification; required if the task has several
     #[arg(value_name = "ID")]
-    id: String,
+    id: Option<String>,
+
+    /// Same as ID
+    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    config_id: Option<String>,
 
     #[command(flatten)]
     reach: AgentArgs,
 }
 
-/// List those who are told when a task changes
+/// List a task's push notifications
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile task notification list 3f2a --url http://localhost:8000"))]
+#[command(after_help = examples!("sessile task notification list 3f2a --url http://localhost:8738"))]
 pub struct NotificationListArgs {
     /// The task
     #[arg(value_name = "TASK")]
@@ -83,15 +114,57 @@ impl Command {
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Set(Lazy(args)) => set(args, cx),
-            Command::Get(Lazy(args)) => get(args, cx),
+            Command::Get(Lazy(args)) => get(&args.notification, cx),
             Command::List(Lazy(args)) => list(args, cx),
-            Command::Remove(Lazy(args)) => remove(args, cx),
+            Command::Remove(Lazy(args)) => remove(&args.notification, cx),
+        }
+    }
+}
+
+impl NotificationArgs {
+    /// Id of the notification, by argument or flag; default: the task's only one.
+    fn config(&self, url: &str, agent: &AgentClient<'_>, task: &str) -> Result<String, Failure> {
+        if let Some(id) = self.id.as_ref().or(self.config_id.as_ref()) {
+            return Ok(id.clone());
+        }
+        let all = agent.push_config_list(task).map_err(|error| agent_error(url, Some(task), error))?;
+        match all.as_slice() {
+            [PushRegistration { id: Some(id), .. }] => Ok(id.clone()),
+            all => {
+                let what = format!("the task has {} push notifications; pass the id of one", all.len());
+                Err(UsageError::Arguments(what).into())
+            }
         }
     }
 }
 
 fn described(task: &str, push: &PushRegistration) -> Value {
-    json!({ "source": "agent", "task_id": task, "id": push.id, "url": push.url, "raw": push.raw })
+    json!({
+        "source": "agent", "task_id": task, "id": push.id, "url": push.url,
+        "has_token": has_secret(&push.raw), "raw": without_secrets(push.raw.clone()),
+    })
+}
+
+/// Whether a registration holds a token or credentials.
+fn has_secret(raw: &Value) -> bool {
+    match raw {
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            let is_filled = value.as_str().is_some_and(|text| !text.is_empty());
+            looks_secret(name) && is_filled || has_secret(value)
+        }),
+        _ => false,
+    }
+}
+
+/// Registration without its token and credentials, which agents send back.
+fn without_secrets(raw: Value) -> Value {
+    match raw {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(name, value)| !(looks_secret(name) && value.is_string()));
+            kept.map(|(name, value)| (name, without_secrets(value))).collect()
+        }
+        other => other,
+    }
 }
 
 fn line(push: &PushRegistration) -> String {
@@ -100,8 +173,10 @@ fn line(push: &PushRegistration) -> String {
 
 fn set(args: &NotificationSetArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let connection = args.reach.connection(&cx.state, &named)?;
-    let config = PushConfig { id: args.id.clone(), url: args.hook.clone(), ..PushConfig::default() };
+    let connection = args.reach.connection(cx, &named)?;
+    let token = args.token.as_deref().map(|source| secret_of(cx, "--token", source)).transpose()?;
+    let url = args.hook.clone().or_else(|| args.webhook_url.clone()).unwrap_or_default();
+    let config = PushConfig { id: args.id.clone(), url, token, ..PushConfig::default() };
     let push = connection.agent(cx)?.push_config_set(&task, &config);
     let push = push.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     sessile::history::record(&cx.state, "task notification set", &task, "remove it by its id")?;
@@ -110,15 +185,17 @@ fn set(args: &NotificationSetArgs, cx: &Cx) -> Outcome {
 
 fn get(args: &NotificationArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let connection = args.reach.connection(&cx.state, &named)?;
-    let push = connection.agent(cx)?.push_config_get(&task, &args.id);
+    let connection = args.reach.connection(cx, &named)?;
+    let agent = connection.agent(cx)?;
+    let id = args.config(&named.url, &agent, &task)?;
+    let push = agent.push_config_get(&task, &id);
     let push = push.map_err(|error| agent_error(&named.url, None, error))?;
     cx.out.result(&described(&task, &push), || line(&push))
 }
 
 fn list(args: &NotificationListArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let connection = args.reach.connection(&cx.state, &named)?;
+    let connection = args.reach.connection(cx, &named)?;
     let all = connection.agent(cx)?.push_config_list(&task);
     let all = all.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     let json: Vec<Value> = all.iter().map(|push| described(&task, push)).collect();
@@ -127,9 +204,11 @@ fn list(args: &NotificationListArgs, cx: &Cx) -> Outcome {
 
 fn remove(args: &NotificationArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let connection = args.reach.connection(&cx.state, &named)?;
-    let removed = connection.agent(cx)?.push_config_remove(&task, &args.id);
+    let connection = args.reach.connection(cx, &named)?;
+    let agent = connection.agent(cx)?;
+    let id = args.config(&named.url, &agent, &task)?;
+    let removed = agent.push_config_remove(&task, &id);
     removed.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     sessile::history::record(&cx.state, "task notification remove", &task, "set it again")?;
-    cx.changed(json!({ "task_id": task, "id": args.id }), || "it is told no more\n".to_owned())
+    cx.changed(json!({ "task_id": task, "id": id }), || format!("removed notification {}\n", shown(&id)))
 }

@@ -15,16 +15,16 @@ use crate::help::examples;
 use crate::output::{Table, Tone};
 use crate::temporary_home::TemporaryHome;
 
-/// Prove on this machine that tools are isolated
+/// Check on this machine that tools are isolated
 ///
-/// In a throwaway home, the real tool switches its state in two sessions and reads it back in each; then everything in
-/// that home, in the working directory and in the directory of temporary files is compared with what was there before,
-/// and every byte that landed outside the sessions' rooms is told. Your own files are not touched. The exit status is 1
-/// if a tool is not isolated as its profile says, 4 if the named tool is not here or nothing is known to prove it with.
+/// In a temporary home, the real tool switches its state in two sessions and reads it back in each. Then Sessile
+/// compares all files in that home, the working directory and the temporary directory with their state before, and
+/// reports every byte written outside of the sessions' rooms. Your own files are not touched. The exit status is 1 if
+/// a tool is not isolated as its profile declares, and 4 if the tool is not installed or has no check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile tool check" "sessile tool check kubectl" "sessile tool check git --output json"))]
 pub struct Args {
-    /// The tools; all that are found on this machine if none is given
+    /// Names of the tools; default: all installed ones
     #[arg(value_name = "TOOL")]
     names: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl Verdict {
     fn word(self) -> &'static str {
         match self {
             Verdict::Isolated => "isolated",
-            Verdict::Shared => "shared, as the profile says",
+            Verdict::Shared => "shared, as the profile declares",
             Verdict::Leaks => "NOT ISOLATED",
             Verdict::Unproven => "not proven",
             Verdict::NotHere => "not installed",
@@ -62,7 +62,7 @@ impl Verdict {
 struct ToolCheckResult {
     tool: String,
     verdict: Verdict,
-    /// Findings, a phrase each.
+    /// Findings.
     findings: Vec<String>,
     /// Files written outside the session.
     elsewhere: Vec<StrayFile>,
@@ -95,6 +95,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut all = Vec::new();
     for profile in profiles {
         cx.out.note(&format!("{} ...", profile.name));
+        let _step = cx.out.slow_step(|| format!("checking {}", profile.name));
         all.push(check(&profile, cx, &program)?);
     }
     let items: Vec<Value> = all
@@ -125,7 +126,7 @@ fn text(all: &[ToolCheckResult], cx: &Cx) -> String {
     for one in all {
         let mut findings = one.findings.clone();
         findings.extend(one.elsewhere.iter().map(|found| {
-            let declared = if found.declared { ", as the profile says" } else { "" };
+            let declared = if found.declared { ", as the profile declares" } else { "" };
             format!("{} {} ({} bytes{declared})", found.what, found.path, found.bytes)
         }));
         let first = findings.first().cloned().unwrap_or_default();
@@ -134,7 +135,7 @@ fn text(all: &[ToolCheckResult], cx: &Cx) -> String {
             table.row(&["", "", finding], Some(one.verdict.tone()));
         }
     }
-    table.render(&cx.out)
+    table.render_wrapped(&cx.out)
 }
 
 fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<ToolCheckResult, Failure> {
@@ -147,7 +148,7 @@ fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<ToolCheckResult, 
     };
     if !place.has_program(profile.program()) {
         checked.verdict = Verdict::NotHere;
-        checked.findings.push(format!("{} is not on the search path", profile.program()));
+        checked.findings.push(format!("{} not found in PATH", profile.program()));
     } else if profile.env_level == Isolation::None {
         checked.verdict = Verdict::Shared;
         checked.findings.extend(profile.not_isolated.iter().cloned());
@@ -157,7 +158,7 @@ fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<ToolCheckResult, 
     } else {
         checked.verdict = Verdict::Unproven;
         checked.findings.push(
-            "no command is known here that changes its state and reads it back without the network"
+            "the profile has no command that changes the tool's state and reads it back without the network"
                 .to_owned(),
         );
     }
@@ -216,11 +217,11 @@ fn prove(
         let seen = place.run(&inside(agent, &race.probe)).map(|text| text.trim().to_owned());
         if seen.as_deref() != Some(wanted.as_str()) {
             let seen = seen.unwrap_or_else(|| "nothing".to_owned());
-            wrong.push(format!("session {agent} selected {wanted:?} and reads {seen:?}"));
+            wrong.push(format!("session {agent} selected {wanted:?} but read {seen:?}"));
         }
     }
     let mut leaks = false;
-    for difference in before.differences(&own) {
+    for difference in before.differences(&own).into_iter().filter(|found| !is_socket_dir(&found.path)) {
         let path = format!("~/{}", difference.path.display());
         let declared = race.declared.iter().any(|declared| {
             let declared = declared.trim_end_matches('/');
@@ -231,7 +232,7 @@ fn prove(
         checked.elsewhere.push(StrayFile { path, what, bytes, declared });
     }
     if probe_bare() != bare {
-        wrong.push("outside the sessions something else is selected now".to_owned());
+        wrong.push("the selection outside the sessions changed".to_owned());
     }
     for agent in agents {
         let stop = ["session", "stop", &format!("check-{agent}")].map(str::to_owned);
@@ -245,6 +246,15 @@ fn prove(
     }
     checked.findings.extend(wrong);
     if checked.verdict == Verdict::Isolated {
-        checked.findings.push(format!("{}: two sessions, two values, the home as it was", race.state));
+        checked
+            .findings
+            .push(format!("{}: two sessions kept two values, and the home is unchanged", race.state));
     }
+}
+
+/// Whether a path is in a directory of a session's sockets, which is private although it is not in the room.
+fn is_socket_dir(path: &Path) -> bool {
+    let mut parts = path.iter().map(|part| part.to_string_lossy());
+    parts.next().is_some_and(|first| first == "tmp")
+        && parts.next().is_some_and(|name| name.starts_with("sessile-"))
 }

@@ -6,22 +6,25 @@ use serde::Serialize;
 use sessile::tool::{Isolation, Profile, Source};
 
 use crate::cli::Cx;
-use crate::commands::page::Page;
+use crate::commands::page::{Page, WideArgs};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
 use crate::temporary_home::has_program;
 
-/// List the tools that are known
+/// List the known tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile tool list --installed" "sessile tool list --output json"))]
 pub struct Args {
-    /// Only those that are found on this machine
+    /// List only installed tools
     #[arg(long)]
     installed: bool,
 
     #[command(flatten)]
     page: Page,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 /// A tool.
@@ -65,10 +68,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let tools = args.page.of(tools, |tool| tool.name.clone());
     cx.out.list(&tools, || {
-        let mut table = Table::new(&["TOOL", "WHAT", "ENV LEVEL", "HOME LEVEL", "BINDS", "HERE"]);
+        let mut table = Table::new(&["TOOL", "DESCRIPTION", "ENV LEVEL", "HOME LEVEL", "BINDS", "INSTALLED"]);
         for tool in &tools {
             let env = match tool.on_request {
-                true => format!("{}, if asked", tool.env_level.as_str()),
+                true => format!("{}, on request", tool.env_level.as_str()),
                 false => tool.env_level.as_str().to_owned(),
             };
             let home = if tool.home_level { "yes" } else { "no" };
@@ -77,7 +80,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             let (name, about) = (tool.name.as_str(), tool.about.as_str());
             table.row(&[name, about, &env, home, &tool.bind.join(", "), here], tone);
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }
 

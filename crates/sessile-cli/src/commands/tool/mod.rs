@@ -1,4 +1,4 @@
-//! `sessile tool`: what is known about other command-line tools, and whether it is true here.
+//! `sessile tool`: profiles of other command-line tools, and their check on this machine.
 
 pub mod check;
 mod file_snapshot;
@@ -10,11 +10,11 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy_command::Lazy;
 
-/// See what is known about other command-line tools, and prove it on this machine
+/// Show tool profiles, and check that tools are isolated
 ///
-/// A profile says where a tool keeps state, which variables move it, what a context can bind it to, and what stays
-/// shared in any session. Your own profiles are files in ~/.config/sessile/tools; one of the same name takes the place
-/// of a built-in one.
+/// A profile declares where a tool keeps state, which variables redirect it, what a context can bind, and what stays
+/// shared. Put your own profiles into ~/.config/sessile/tools; a profile there replaces a built-in one of the same
+/// name.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile tool list"
@@ -22,11 +22,12 @@ use crate::lazy_command::Lazy;
     "sessile tool check git"
 ))]
 pub enum Command {
-    /// List the tools that are known
+    /// List the known tools
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
     /// Show a tool's profile
     Show(Lazy<show::Args>),
-    /// Prove on this machine that tools are isolated
+    /// Check on this machine that tools are isolated
     Check(Lazy<check::Args>),
 }
 

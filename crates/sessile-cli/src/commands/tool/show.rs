@@ -9,11 +9,11 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Show a tool's profile: what moves its state, what a context binds, what stays shared
+/// Show a tool's profile
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile tool show kubectl" "sessile tool show aws --output json"))]
 pub struct Args {
-    /// The tool, or one of its programs
+    /// Name of the tool, or of one of its programs
     #[arg(value_name = "TOOL")]
     name: String,
 }
@@ -34,7 +34,7 @@ fn text(profile: &Profile, source: &str) -> String {
     line("programs", profile.programs.join(", "));
     line("profile", source.to_owned());
     let level = match (profile.on_request, profile.env_level.as_str()) {
-        (true, level) => format!("{level}, only if asked for (tools.also)"),
+        (true, level) => format!("{level}, on request: --tool or tools.also"),
         (false, level) => level.to_owned(),
     };
     line("env level", level);
@@ -44,7 +44,7 @@ fn text(profile: &Profile, source: &str) -> String {
         profile
             .verified
             .as_ref()
-            .map_or_else(|| "not with the real tool".to_owned(), |v| format!("with {v}")),
+            .map_or_else(|| "not verified with the real tool".to_owned(), |v| format!("with {v}")),
     );
     for place in &profile.keeps {
         line("keeps", place.clone());
@@ -53,7 +53,7 @@ fn text(profile: &Profile, source: &str) -> String {
         line("sets", format!("{name}={value}"));
     }
     for (name, value) in &profile.unless_set {
-        line("sets", format!("{name}={value} (unless you have set it)"));
+        line("sets", format!("{name}={value} (unless already set)"));
     }
     for seed in &profile.seed {
         line("copies", format!("{} to {{room}}/{}", seed.from.join(", "), seed.to));
@@ -65,13 +65,15 @@ fn text(profile: &Profile, source: &str) -> String {
         }
     }
     if let Some(when) = &profile.shared_when {
-        line("shared", format!("if {} holds {:?}: such a login cannot be copied", when.file, when.holds));
+        line("shared", format!("if {} contains {:?}: the login cannot be copied", when.file, when.holds));
     }
     for (key, binding) in &profile.bind {
         line("binds", format!("{key}: {}", binding.about));
     }
-    if !profile.always_clears.is_empty() {
-        line("clears", profile.always_clears.join(", "));
+    let clears: Vec<&str> =
+        profile.always_clears.iter().chain(&profile.command_clears).map(String::as_str).collect();
+    if !clears.is_empty() {
+        line("clears", clears.join(", "));
     }
     if !profile.clears.is_empty() {
         line("clears", format!("{} (when bound)", profile.clears.join(", ")));

@@ -13,7 +13,7 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile user add ann" "sessile user add ann --store /srv/sessile/service.db"))]
 pub struct Args {
-    /// The user's name: letters, digits, `.`, `_`, `-`, `@`
+    /// Name of the user: letters, digits, `.`, `_`, `-`, `@`
     #[arg(value_name = "USER")]
     user: String,
 
@@ -25,6 +25,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let place = args.store.existing_or_new(cx)?;
     with_place(place, async |db| sessile_server::users::add(db, &args.user).await)?;
     cx.changed(json!({ "user": args.user }), || {
-        format!("added user {0}; give them a token: sessile user token create {0}\n", shown(&args.user))
+        format!("added user {0}; create a token: sessile user token create {0}\n", shown(&args.user))
     })
 }

@@ -15,10 +15,11 @@ use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
 use crate::terminal_prompt;
 
-/// Let a machine in that shows a code, or refuse it
+/// Approve or deny a device login
 ///
-/// A machine that logs in shows a code and waits. Approve only a code that you have from the person in front of it: whoever
-/// asked for it gets a token of the user. Which machine it says it is, and when and from where it asked, is shown first.
+/// A machine that logs in prints a code and waits. Approve a code only if the person at that machine gave it to you:
+/// the machine gets a token of the user. The command first prints the machine's name, its address and the time of the
+/// request.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile user approve BCDF-GHJK --user ann"
@@ -26,23 +27,23 @@ use crate::terminal_prompt;
     "sessile user approve BCDF-GHJK --deny"
 ))]
 pub struct Args {
-    /// The code that the machine shows
+    /// Code that the machine prints
     #[arg(value_name = "CODE")]
     code: String,
 
-    /// The user that it gets a token of
+    /// User that the token belongs to
     #[arg(long, value_name = "USER", required_unless_present = "deny")]
     user: Option<String>,
 
-    /// What the token allows: read, write or admin; read and write if nothing is said
+    /// Scopes of the token: read, write or admin; default: read and write
     #[arg(long, value_name = "SCOPE", value_parser = ["read", "write", "admin"])]
     scope: Vec<String>,
 
-    /// How long the token can be used, from now; else until it is taken back
+    /// Lifetime of the token; default: until revoked
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires: Option<Duration>,
 
-    /// Refuse it; also one that was approved, until it has its token
+    /// Deny the login; possible until the machine has collected its token
     #[arg(long, conflicts_with_all = ["user", "scope", "expires"])]
     deny: bool,
 
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let LoginDecision::Approve { user, .. } = &decision {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("let in {} as {}", described(&found), quoted(user.as_str())),
+            &format!("approve the login of {} as user {}", described(&found), quoted(user.as_str())),
         )?;
     }
     with_store(cx, &args.store, async |db| login::decide(db, &args.code, decision.clone()).await)?;
@@ -109,14 +110,14 @@ fn told(cx: &Cx, found: &Login, decision: &LoginDecision) -> Result<(), Failure>
     };
     cx.changed(view, || match decision {
         LoginDecision::Approve { user, .. } => {
-            format!("{} is let in as {}\n", described(found), shown(user.as_str()))
+            format!("approved the login of {} as user {}\n", described(found), shown(user.as_str()))
         }
-        LoginDecision::Deny => format!("{} is refused\n", described(found)),
+        LoginDecision::Deny => format!("denied the login of {}\n", described(found)),
     })
 }
 
-/// The machine, as it says of itself; anybody can say anything.
+/// Machine, as it describes itself; not verified.
 fn described(found: &Login) -> String {
     let from = found.peer.as_ref().map(|peer| format!(" from {}", shown(peer))).unwrap_or_default();
-    format!("{}, which asked{from} at {}", quoted(&found.client), at(found.asked_ms))
+    format!("{}, requested{from} at {}", quoted(&found.client), at(found.asked_ms))
 }

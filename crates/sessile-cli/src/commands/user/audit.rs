@@ -6,34 +6,39 @@ use sessile_server::users;
 
 use super::{at, with_store};
 use crate::cli::Cx;
+use crate::commands::page::WideArgs;
 use crate::commands::service_store::StoreArgs;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
 
-/// Show who did what in the session service, the newest first
+/// Show the service's audit log, newest entries first
 ///
-/// What users changed and read, what was refused, and what was done about them with `user`.
+/// Lists changes of users, refused requests, and changes made with `user`. Reads are recorded only if the service runs with
+/// --audit-reads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile user audit"
     "sessile user audit ann --limit 20 --output json"
 ))]
 pub struct Args {
-    /// Only of this user
+    /// List only entries of this user
     #[arg(value_name = "USER")]
     user: Option<String>,
 
-    /// Show at most this many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
 
-    /// Go on after this id, the last one of the page before
+    /// Continue after this id, the last one of the previous page
     #[arg(long, value_name = "ID")]
     cursor: Option<String>,
 
     #[command(flatten)]
     store: StoreArgs,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -59,9 +64,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .collect();
     cx.out.list(&items, || {
         if all.is_empty() {
-            return "nothing is on the record\n".to_owned();
+            return "no audit entries found\n".to_owned();
         }
-        let mut table = Table::new(&["AT", "USER", "ACTION", "SUBJECT", "OUTCOME", "SESSION", "TOKEN", "ID"]);
+        let mut table = Table::new(&["AT", "USER", "ACTION", "SUBJECT", "OUTCOME", "SESSION", "TOKEN", "ID"])
+            .with_optional(&["ID", "TOKEN", "SESSION"]);
         for (user, access) in &all {
             let or_dash = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), shown);
             let cells = [
@@ -76,6 +82,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             ];
             table.row(&cells, None);
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }

@@ -10,17 +10,17 @@ use crate::commands::service_store::StoreArgs;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Shut a user out, or let them in again
+/// Disable or enable a user
 ///
-/// Their tokens count for nothing meanwhile; what they have stays.
+/// The service rejects the tokens of a disabled user. The user's data stays.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile user disable ann" "sessile user disable ann --undo"))]
 pub struct Args {
-    /// The user
+    /// Name of the user
     #[arg(value_name = "USER")]
     user: String,
 
-    /// Let them in again
+    /// Enable the user again
     #[arg(long)]
     undo: bool,
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         users::disable(db, &users::existing(&args.user)?, !args.undo).await
     })?;
     cx.changed(json!({ "user": args.user, "disabled": !args.undo }), || {
-        let what = if args.undo { "is let in again" } else { "is shut out" };
-        format!("user {} {what}\n", shown(&args.user))
+        let verb = if args.undo { "enabled" } else { "disabled" };
+        format!("{verb} user {}\n", shown(&args.user))
     })
 }

@@ -5,7 +5,7 @@ use sessile::text::shown;
 
 use super::{at, with_store};
 use crate::cli::Cx;
-use crate::commands::page::Page;
+use crate::commands::page::{Page, WideArgs};
 use crate::commands::service_store::StoreArgs;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -20,6 +20,9 @@ pub struct Args {
 
     #[command(flatten)]
     store: StoreArgs,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -37,13 +40,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .collect();
     cx.out.list(&items, || {
         if accounts.is_empty() {
-            return "there are no users; add one with `sessile user add NAME`\n".to_owned();
+            return "no users found; add one: sessile user add NAME\n".to_owned();
         }
-        let mut table = Table::new(&["USER", "ADDED", "SHUT OUT"]);
+        let mut table = Table::new(&["USER", "CREATED", "DISABLED"]);
         for account in &accounts {
             let disabled = account.disabled_ms.map_or_else(|| "-".to_owned(), at);
             table.row(&[shown(account.user.as_str()), at(account.made_ms), disabled], None);
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }

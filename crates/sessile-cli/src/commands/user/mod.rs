@@ -1,4 +1,4 @@
-//! `sessile user`: who may use the session service.
+//! `sessile user`: users of the session service.
 
 pub mod add;
 pub mod approve;
@@ -20,9 +20,10 @@ use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
 use crate::lazy_command::{Lazy, LazyGroup};
 
-/// Add users of the session service, and give them tokens
+/// Manage users and tokens of the session service
 ///
-/// Whoever can open the store administers it. A token is shown once, when it is made, and kept nowhere.
+/// Everyone with access to the store can administer it. A token is printed once, when it is created; only its hash is
+/// stored.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile user add ann"
@@ -34,14 +35,15 @@ pub enum Command {
     /// Add a user
     Add(Lazy<add::Args>),
     /// List the users
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Let a machine in that shows a code, or refuse it
+    /// Approve or deny a device login
     Approve(Lazy<approve::Args>),
-    /// Shut a user out, or let them in again
+    /// Disable or enable a user
     Disable(Lazy<disable::Args>),
-    /// Show who did what in the session service, the newest first
+    /// Show the service's audit log, newest entries first
     Audit(Lazy<audit::Args>),
-    /// Make, list and take back tokens
+    /// Create, list and revoke tokens
     Token(LazyGroup<token::Command>),
 }
 
@@ -58,7 +60,7 @@ impl Command {
     }
 }
 
-/// Does something with the service's store.
+/// Opens the store of the service for a command.
 fn with_store<T>(
     cx: &Cx,
     store: &StoreArgs,
@@ -92,7 +94,9 @@ fn refused(error: UserError) -> Failure {
         UserError::NoToken(id) => ServiceError::TokenNotFound(id).into(),
         UserError::Store(error) => failed(&error),
         UserError::InvalidName(_) | UserError::NoScope => UsageError::Arguments(error.to_string()).into(),
-        UserError::Random(detail) => ServiceError::StoreFailed(format!("no random bytes: {detail}")).into(),
+        UserError::Random(detail) => {
+            ServiceError::StoreFailed(format!("cannot read random bytes: {detail}")).into()
+        }
     }
 }
 
@@ -114,7 +118,7 @@ fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
     let Some(time) = time else { return Ok(None) };
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     if millis == 0 {
-        return Err(UsageError::Arguments("--expires 0 would make a token that opens nothing".into()).into());
+        return Err(UsageError::Arguments("--expires must be greater than 0".into()).into());
     }
     Ok(Some(cx.state.world().now().as_millisecond().saturating_add(millis)))
 }

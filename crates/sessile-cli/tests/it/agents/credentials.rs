@@ -203,7 +203,7 @@ fn session_list_names_agents() {
     let plain = home.call(&["session", "list", "-ojson"]).ok().json();
     assert!(plain.as_array().unwrap().iter().all(|one| one.get("conversations").is_none()));
     let told = format!("c with {}", agent.url());
-    let text = home.call(&["session", "list", "--conversations"]).ok().stdout();
+    let text = home.call(&["session", "list", "--conversations", "--wide"]).ok().stdout();
     assert!(text.contains("CONVERSATIONS") && text.contains(&told), "{text}");
     assert!(!home.call(&["session", "list"]).ok().stdout().contains(&told));
     assert!(home.call(&["session", "show", "play"]).ok().stdout().contains(&told));

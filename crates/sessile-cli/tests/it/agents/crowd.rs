@@ -19,7 +19,7 @@ fn send(home: &Home, agent: &str, session: &str, text: &str, flags: &[&str]) -> 
 /// conversation, and nothing in one that is of another. Returns all that was sent, sorted.
 fn nothing_is_lost_or_mixed(home: &Home, agents: &[ScriptedAgent]) -> Vec<String> {
     let all = conversations(home);
-    let known: HashMap<String, u64> = agents.iter().flat_map(ScriptedAgent::contexts).collect();
+    let known: HashMap<String, u64> = agents.iter().flat_map(|agent| agent.contexts()).collect();
     let mut remembered = BTreeMap::new();
     for one in &all {
         let context = one["context_id"].as_str().unwrap_or_else(|| panic!("no context: {one}"));

@@ -1,10 +1,10 @@
 //! A process that is killed while an agent talks: the task is remembered, and another process goes on with it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use testkit::Home;
 
-use super::{Streaming, agent, conversations, last, sent};
+use super::{StreamingCommand, agent, conversations, last, sent};
 use crate::{eventually, home};
 
 /// `task watch` with nothing but the session, which must see the end; the last line.
@@ -18,7 +18,7 @@ fn killed_stream_is_resumed_to_its_end() {
     // After so many events, and so many milliseconds more.
     for (events, later) in [(1, 0), (1, 3), (2, 0), (2, 25), (4, 1), (9, 0)] {
         let (home, agent) = (home(), agent());
-        let mut stream = Streaming::start(&home, agent.url(), "stream 12 40", &[]);
+        let mut stream = StreamingCommand::start(&home, agent.url(), "stream 12 40", &[]);
         let mut ids = (serde_json::Value::Null, serde_json::Value::Null);
         for _ in 0..events {
             let event = stream.event().unwrap();
@@ -44,7 +44,7 @@ fn killed_stream_is_resumed_to_its_end() {
 #[test]
 fn later_message_follows_a_running_task() {
     let (home, agent) = (home(), agent());
-    let mut first = Streaming::start(&home, agent.url(), "hold the end", &[]);
+    let mut first = StreamingCommand::start(&home, agent.url(), "hold the end", &[]);
     let task = first.event().unwrap()["task_id"].clone();
     first.kill();
     let follower = std::thread::scope(|scope| {
@@ -74,9 +74,16 @@ fn stream_cut_by_the_agent_is_resumed_to_its_end() {
 #[test]
 fn store_is_consistent_after_a_kill_at_any_time() {
     let (home, agent) = (home(), agent());
+    // The instants are spread over the time that a stream takes here and now.
+    let begun = Instant::now();
+    StreamingCommand::start(&home, agent.url(), "stream 3", &["--new"]).end();
+    let whole = begun.elapsed();
     for step in 0..40 {
-        let stream = Streaming::start(&home, agent.url(), "stream 3", &["--new"]);
-        std::thread::sleep(Duration::from_millis(2 * step));
+        let mut stream = StreamingCommand::start(&home, agent.url(), "stream 3", &["--new"]);
+        match step {
+            0 => drop(stream.event()),
+            step => std::thread::sleep(whole * step / 40),
+        }
         stream.kill();
     }
     let known = agent.contexts();

@@ -1,6 +1,6 @@
 //! A long process and many short ones on one store: they see what the others change at once, and erase none of it.
 
-use super::{Streaming, agent, conversations, last, sent, together};
+use super::{StreamingCommand, agent, conversations, last, sent, together};
 use crate::home;
 
 #[test]
@@ -11,7 +11,7 @@ fn concurrent_change_during_a_stream_is_kept() {
         call(&["message", "send", agent.url(), text, "--conversation", name]).ok().json()
     };
     named("to-clear", "echo forget me");
-    let mut stream = Streaming::start(&home, agent.url(), "hold the end", &["--new"]);
+    let mut stream = StreamingCommand::start(&home, agent.url(), "hold the end", &["--new"]);
     let context = stream.event().unwrap()["context_id"].as_str().unwrap().to_owned();
     // Short ones see it at once: it is the last one, and can be named.
     let found = last(&home);
@@ -49,7 +49,7 @@ fn concurrent_change_during_a_stream_is_kept() {
 #[test]
 fn conversation_cleared_during_a_stream_stays_cleared() {
     let (home, agent) = (home(), agent());
-    let mut stream = Streaming::start(&home, agent.url(), "hold the end", &[]);
+    let mut stream = StreamingCommand::start(&home, agent.url(), "hold the end", &[]);
     stream.event().unwrap();
     home.call(&["conversation", "clear", "--all", "--session", "work", "--yes"]).ok();
     assert!(conversations(&home).is_empty());

@@ -59,7 +59,7 @@ fn first_message_in_a_terminal_starts_a_session() {
     let program = home.program().display().to_string();
     let (first, _) = shell.run(&format!("{program} message send {} context 2>&1", agent.url()));
     assert!(
-        first.contains("was started for this terminal") && first.contains("continue: sessile message send"),
+        first.contains("for this terminal") && first.contains("continue: sessile message send"),
         "{first}"
     );
     let (second, _) = shell.run(&format!("{program} message send {} context 2>&1", agent.url()));

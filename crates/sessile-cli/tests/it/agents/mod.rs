@@ -1,13 +1,21 @@
 //! What must hold for conversations whatever happens: many processes, killed ones, long ones, and agents that mean harm.
 
+mod client;
+mod client_certificate;
+mod continuation;
 mod credentials;
 mod crowd;
 mod delivery;
+mod demo;
 mod ended_tasks;
+mod fixed;
 mod hostile;
 mod kills;
+mod listen;
 mod long_process;
 mod message;
+mod sdks;
+mod tables;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -56,19 +64,19 @@ fn sent(conversation: &Value) -> Vec<String> {
 }
 
 /// A `message stream` in the session `work` that goes on while the test does something else.
-struct Streaming {
+struct StreamingCommand {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-impl Streaming {
+impl StreamingCommand {
     fn start(home: &Home, agent: &str, text: &str, flags: &[&str]) -> Self {
         let call = home.call(&["message", "stream", agent, text, "--session", "work", "-ojsonl"]).args(flags);
         let mut command = call.command();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Streaming { child, lines }
+        StreamingCommand { child, lines }
     }
 
     /// The next event; nothing at the end.

@@ -75,11 +75,11 @@ fn a_person_opens_it_for_a_while() {
     assert!(!is_open(&home));
     let mut tty = approve(&home, &["prod", "--for", "30m"]);
     let question = tty.expect("? [y/N]");
-    assert!(question.contains("Open context \"prod\" for 30 min"), "{question}");
+    assert!(question.contains("Approve context \"prod\" for 30 min"), "{question}");
     tty.type_line("yes");
     let (text, status) = tty.finish();
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains("context \"prod\" is open until 20"), "{text}");
+    assert!(text.contains("approved context \"prod\" until 20"), "{text}");
     assert!(is_open(&home));
     home.write(".config/sessile/config.toml", "context = \"prod\"\n");
     home.call(&["context", "current", "--check"]).run().exit(7);
@@ -105,7 +105,7 @@ fn no_answer_is_no_approval() {
 #[test]
 fn approvals_are_listed_with_who_when_and_where() {
     let home = guarded();
-    assert_eq!(home.call(&["context", "approve", "--list"]).ok().stdout(), "no approval is in force\n");
+    assert_eq!(home.call(&["context", "approve", "--list"]).ok().stdout(), "no active approvals\n");
     approved(&home, "30m");
     let json = home.call(&["context", "approve", "--list", "-ojson"]).ok().json();
     let members: Vec<&String> = json[0].as_object().unwrap().keys().collect();
@@ -126,17 +126,16 @@ fn an_approval_can_be_taken_back_and_stays_on_record() {
     insta::assert_snapshot!(home.call(&["context", "approve", "prod", "--revoke"]).ok().told(), @r#"
     exit 0
     --- stdout
-    context "prod" is shut again
+    revoked the approvals of context "prod"
     --- stderr
-    in no context, no session
     "#);
     assert!(!is_open(&home));
     insta::assert_snapshot!(home.call(&["context", "approve", "prod", "--revoke"]).run().exit(5).told(), @r#"
     exit 5
     --- stdout
     --- stderr
-    error: no approval of context "prod" is in force
-    hint: `sessile context approve --list` shows those in force
+    error: context "prod" has no active approval
+    hint: list the approvals: sessile context approve --list
     "#);
     assert_eq!(home.call(&["context", "approve", "--list", "-ojson"]).ok().json(), serde_json::json!([]));
     let all = home.call(&["context", "approve", "--list", "--all", "-ojson"]).ok().json();
@@ -168,8 +167,8 @@ fn without_a_terminal_nobody_approves_not_even_with_yes() {
     exit 2
     --- stdout
     --- stderr
-    error: approving a context needs a person at a terminal
-    hint: ask a person to run it on a terminal of theirs
+    error: approving a context requires an interactive terminal
+    hint: ask a person to run the command on a terminal
     ");
     let (_, status) = home.call(&["context", "approve", "prod"]).env("CI", "1").tty().finish();
     assert_eq!(status, 2);
@@ -229,7 +228,7 @@ fn yes_is_no_pin() {
     tty.end_input();
     let (text, status) = tty.finish();
     assert_eq!(status, 7, "{text}");
-    assert!(text.contains("a PIN is set and none was given"), "{text}");
+    assert!(text.contains("PIN required"), "{text}");
     assert!(!text.contains("[y/N]"), "and nothing else is asked: {text}");
     assert!(!is_open(&home));
 }
@@ -290,8 +289,7 @@ fn the_pin_is_changed_and_removed_only_by_who_knows_it() {
 #[test]
 fn a_pin_that_is_too_short_or_mistyped_is_not_set() {
     let home = guarded();
-    for (first, second, why) in
-        [("123", "123", "at least 4 characters"), ("1234", "1243", "the two PINs differ")]
+    for (first, second, why) in [("123", "123", "at least 4 characters"), ("1234", "1243", "the PINs differ")]
     {
         let mut tty = approve(&home, &["--set-pin"]);
         tty.expect("New PIN: ");

@@ -35,7 +35,6 @@ fn a_context_is_a_file_that_people_can_read() {
     --- stdout
     created context "staging" in ~/.config/sessile/contexts/staging.toml
     --- stderr
-    in no context, no session
     "#);
     insta::assert_snapshot!(home.read(".config/sessile/contexts/staging.toml"), @r#"
     description = "the test cluster"
@@ -81,8 +80,8 @@ fn an_existing_one_is_replaced_only_with_a_yes() {
     exit 6
     --- stdout
     --- stderr
-    error: context "dev" exists already (~/.config/sessile/contexts/dev.toml)
-    hint: choose another name, or add --yes to replace it
+    error: context "dev" already exists (~/.config/sessile/contexts/dev.toml)
+    hint: choose another name, or pass --yes to replace it
     "#);
     assert!(home.read(".config/sessile/contexts/dev.toml").contains("first"));
     home.call(&["context", "create", "dev", "--yes", "--env", "A=1"]).ok();
@@ -99,20 +98,20 @@ fn what_cannot_be_a_context_is_refused_and_leaves_nothing() {
     exit 2
     --- stdout
     --- stderr
-    error: "../../x" is not a valid context name: it must begin with a letter or a digit
+    error: "../../x" is not a valid context name: must begin with a letter or a digit
     "#);
     insta::assert_snapshot!(create(&["01890a5d-ac96-774b-bcce-b302099a8057"]).told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: "01890a5d-ac96-774b-bcce-b302099a8057" is not a valid context name: it looks like an id
+    error: "01890a5d-ac96-774b-bcce-b302099a8057" is not a valid context name: must not look like an id
     "#);
     insta::assert_snapshot!(create(&["a", "--guard", "sometimes"]).told(), @"
     exit 2
     --- stdout
     --- stderr
     error: invalid value 'sometimes' for '--guard <GUARD>' [possible values: none, explicit, approval]
-    hint: add --help for more
+    hint: add --help for details
     ");
     insta::assert_snapshot!(create(&["a", "--bind", "kubectl"]).told(), @r#"
     exit 2
@@ -124,7 +123,7 @@ fn what_cannot_be_a_context_is_refused_and_leaves_nothing() {
     exit 2
     --- stdout
     --- stderr
-    error: there is no setting "colour"
+    error: setting "colour" not found
     hint: did you mean "color"?
     "#);
     insta::assert_snapshot!(create(&["a", "--setting", "color=pink"]).told(), @r#"
@@ -161,12 +160,12 @@ fn the_list_marks_the_current_one_and_says_why() {
     let home = home_with(&["dev", "prod"]);
     home.write(".config/sessile/contexts/dev.toml", "description = \"for play\"\n");
     home.write(".config/sessile/config.toml", "context = \"dev\"\n");
-    insta::assert_snapshot!(home.call(&["context", "list"]).ok().told(), @"
+    insta::assert_snapshot!(home.call(&["context", "list", "--wide"]).ok().told(), @"
     exit 0
     --- stdout
-       NAME  GUARD  HOME  DESCRIPTION
-    *  dev   none   user  for play (current: user ~/.config/sessile/config.toml:1)
-       prod  none   user
+       NAME  DESCRIPTION
+    *  dev   for play (current: user ~/.config/sessile/config.toml:1)
+       prod
     --- stderr
     ");
     let json = home.call(&["context", "list", "-ojson"]).ok().json();
@@ -184,7 +183,7 @@ fn one_broken_file_does_not_hide_the_others() {
     let done = home.call(&["context", "list"]).ok();
     assert!(done.stdout().contains("dev"), "{}", done.told());
     assert!(done.stdout().contains("error: ") && done.stdout().contains("broken.toml:1:"), "{}", done.told());
-    assert!(done.stderr().contains(".hidden.toml cannot be a context"), "{}", done.told());
+    assert!(done.stderr().contains(".hidden.toml is not a context"), "{}", done.told());
     let json = home.call(&["context", "list", "-ojson"]).ok().json();
     assert!(json[0]["error"].as_str().unwrap().contains("broken.toml:1:"));
 }
@@ -192,7 +191,7 @@ fn one_broken_file_does_not_hide_the_others() {
 #[test]
 fn unknown_keys_in_a_context_are_warned_of() {
     let home = home();
-    home.write(".config/sessile/contexts/dev.toml", "gard = \"explicit\"\n[settings]\ncolour = \"never\"\n");
+    home.write(".config/sessile/contexts/dev.toml", "owner = \"me\"\n[settings]\ncolour = \"never\"\n");
     insta::assert_snapshot!(home.call(&["context", "show", "dev"]).ok().told(), @r#"
     exit 0
     --- stdout
@@ -201,9 +200,8 @@ fn unknown_keys_in_a_context_are_warned_of() {
       guard        none
       file         ~/.config/sessile/contexts/dev.toml
     --- stderr
-    warning: ~/.config/sessile/contexts/dev.toml:1:1: "gard" means nothing in a context
-    hint: did you mean "guard"?
-    warning: ~/.config/sessile/contexts/dev.toml:3:1: "colour" means nothing in a context
+    warning: ~/.config/sessile/contexts/dev.toml:1:1: unknown key "owner"
+    warning: ~/.config/sessile/contexts/dev.toml:3:1: unknown key "colour"
     hint: did you mean "color"?
     "#);
 }
@@ -225,7 +223,7 @@ fn current_says_when_there_is_none_or_when_it_does_not_exist() {
     --- stdout
     --- stderr
     error: no context is selected
-    hint: name one with --context, or select one with `sessile context use NAME`
+    hint: pass --context NAME, or select one: sessile context use NAME
     ");
     let done = home.call(&["context", "current", "--context", "dve"]).run().exit(5);
     assert_eq!(done.stdout(), "");

@@ -5,15 +5,15 @@ use crate::home_with;
 const OLD: &str = ".config/sessile/contexts/old.toml";
 
 #[test]
-fn nobody_there_means_no() {
+fn closed_input_deletes_nothing() {
     let home = home_with(&["old"]);
     let before = home.tree();
     insta::assert_snapshot!(home.call(&["context", "delete", "old"]).run().told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: delete context "old": this needs a confirmation, and nobody can be asked
-    hint: add --yes to go ahead
+    error: delete context "old": confirmation required, but the call is not interactive
+    hint: pass --yes to confirm
     "#);
     let piped = home.call(&["context", "delete", "old"]).stdin("y\n").run().exit(2);
     assert!(piped.stderr().contains("--yes"), "a pipe is nobody: {}", piped.told());
@@ -30,17 +30,16 @@ fn yes_deletes_and_says_what_had_it_selected() {
     exit 2
     --- stdout
     --- stderr
-    error: delete context "old", which is selected by directory ~/a/.sessile/local.toml:1 and user ~/.config/sessile/config.toml:2: this needs a confirmation, and nobody can be asked
-    hint: add --yes to go ahead
+    error: delete context "old", selected by directory ~/a/.sessile/local.toml:1 and user ~/.config/sessile/config.toml:2: confirmation required, but the call is not interactive
+    hint: pass --yes to confirm
     "#);
     insta::assert_snapshot!(home.call(&["context", "delete", "old", "--yes"]).ok().told(), @r#"
     exit 0
     --- stdout
     deleted context "old" (~/.config/sessile/contexts/old.toml)
-    it was selected by directory ~/a/.sessile/local.toml:1
-    it was selected by user ~/.config/sessile/config.toml:2
+    removed its selection by directory ~/a/.sessile/local.toml:1
+    removed its selection by user ~/.config/sessile/config.toml:2
     --- stderr
-    in no context, no session
     "#);
     assert!(!home.path(OLD).exists());
     assert_eq!(home.read(".config/sessile/config.toml"), "# mine\n");
@@ -54,11 +53,11 @@ fn a_person_is_asked_with_the_scopes_named() {
     shell.run("sessile context use old");
     let mut tty = home.tty(&["context", "delete", "old"]);
     let question = tty.expect("? [y/N]");
-    assert!(question.contains("Delete context \"old\", which is selected by terminal /dev/"), "{question}");
+    assert!(question.contains("Delete context \"old\", selected by terminal /dev/"), "{question}");
     tty.type_line("y");
     let (text, status) = tty.finish();
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains("it was selected by terminal"), "{text}");
+    assert!(text.contains("removed its selection by terminal"), "{text}");
     assert_eq!(shell.run("sessile context current").1, 5, "the selection went too");
 }
 
@@ -81,6 +80,6 @@ fn anything_but_yes_is_no() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn missing_context_is_not_found() {
     home_with(&["old"]).call(&["context", "delete", "odl", "--yes"]).run().exit(5);
 }

@@ -27,7 +27,6 @@ fn flags_change_the_file_in_place() {
     --- stdout
     changed context "dev" in ~/.config/sessile/contexts/dev.toml
     --- stderr
-    in no context, no session
     "#);
     insta::assert_snapshot!(home.read(FILE), @r#"
     # mine
@@ -61,8 +60,8 @@ fn without_flags_and_without_a_terminal_it_says_what_to_do() {
     exit 2
     --- stdout
     --- stderr
-    error: editing needs a person at a terminal
-    hint: say the changes with flags; see --help
+    error: editing requires an interactive terminal
+    hint: pass the changes as flags; see --help
     ");
 }
 

@@ -32,8 +32,8 @@ fn explicit_wants_the_context_named_by_flag_or_variable() {
     exit 7
     --- stdout
     --- stderr
-    error: context "named" must be named explicitly, and it came from user ~/.config/sessile/config.toml:1
-    hint: say it: --context named, or SESSILE_CONTEXT=named
+    error: context "named" must be named explicitly, but comes from user ~/.config/sessile/config.toml:1
+    hint: pass --context named, or set SESSILE_CONTEXT=named
     "#);
     check(&home, &["--context", "named"]).exit(0);
     home.call(&["context", "current", "--check"]).env("SESSILE_CONTEXT", "named").ok();
@@ -49,7 +49,7 @@ fn explicit_is_not_satisfied_by_a_terminals_selection() {
     assert_eq!(shell.run("sessile context use named").1, 0);
     let (text, status) = shell.run("sessile context current --check");
     assert_eq!(status, 7, "{text}");
-    assert!(text.contains("it came from terminal /dev/"), "{text}");
+    assert!(text.contains("but comes from terminal /dev/"), "{text}");
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn approval_wants_a_person_even_when_it_is_named() {
     exit 7
     --- stdout
     --- stderr
-    error: context "prod" needs a person's approval
-    hint: a person gives it on a terminal, outside any session: sessile context approve prod --for 30m
+    error: context "prod" requires approval
+    hint: approve it on a terminal, outside any session: sessile context approve prod --for 30m
     "#);
     let error = check(&home, &["--context", "prod", "-ojson"]).exit(7).json_error();
     assert_eq!(error["code"], "GUARD_APPROVAL");

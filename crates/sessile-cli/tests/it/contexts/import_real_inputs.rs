@@ -171,6 +171,15 @@ fn gcloud_configurations_are_imported_and_used() {
     home.call(&["import", "--yes"]).ok();
     assert_eq!(home.call(&["context", "list", "-ojson"]).ok().json().as_array().unwrap().len(), 40);
     let list = ["gcloud", "config", "list", "--format", "json", "--quiet"];
+    let file =
+        "cat \"$CLOUDSDK_CONFIG/configurations/config_team17-stage\"; ls \"$CLOUDSDK_CONFIG/configurations\"";
+    let copy = inside(&home, "staging-team17", &["sh", "-c", file]);
+    let original = home.read(".config/gcloud/configurations/config_team17-stage");
+    assert_eq!(copy, format!("{original}config_team17-stage\n"));
+    // No registry of packages has it by name: only a machine that has it compares what it says.
+    if testkit::find_tool("gcloud").is_none() {
+        return;
+    }
     let own = home.tool(list[0], &list[1..]).env("CLOUDSDK_ACTIVE_CONFIG_NAME", "team17-stage").ok().stdout();
     assert!(own.contains("p-17") && own.contains("1e3"), "{own}");
     assert_eq!(inside(&home, "staging-team17", &list), own);

@@ -57,6 +57,43 @@ fn targets_of_one_environment_become_one_context() {
 }
 
 #[test]
+fn subscriptions_accounts_and_hosts_become_targets() {
+    let home = home();
+    let subscription = |number: u32, name: &str| {
+        format!(
+            "{{\"id\": \"{number:08}-0000-0000-0000-000000000000\", \"name\": \"{name}\", \"state\": \"Enabled\"}}"
+        )
+    };
+    let subscriptions = [subscription(1, "shop-production"), subscription(2, "shop-staging")].join(", ");
+    home.write(".azure/azureProfile.json", format!("{{\"subscriptions\": [{subscriptions}]}}"));
+    home.write(
+        ".config/gh/hosts.yml",
+        "github.com:\n    users:\n        ann-production:\n            oauth_token: a\n        ann-staging:\n            \
+         oauth_token: b\n    user: ann-staging\n    oauth_token: b\n",
+    );
+    home.write(
+        ".config/glab-cli/config.yml",
+        "hosts:\n    gitlab.production.example:\n        token: a\n    gitlab.staging.example:\n        token: b\n",
+    );
+    home.call(&["import", "--yes"]).ok();
+    let shown = |name: &str| home.call(&["context", "show", name]).ok().stdout();
+    for (context, guard) in [("production", "approval"), ("staging", "none")] {
+        let text = shown(context);
+        let targets =
+            [format!("shop-{context}"), format!("ann-{context}"), format!("gitlab.{context}.example")];
+        assert!(text.contains(guard) && targets.iter().all(|target| text.contains(target)), "{text}");
+    }
+    let run = |script: &str| {
+        home.call(&["run", "--context", "staging", "--", "sh", "-c", script]).with_tools().ok()
+    };
+    let accounts =
+        run("gh auth token; cat \"$GLAB_CONFIG_DIR/config.yml\" \"$AZURE_CONFIG_DIR/azureProfile.json\"")
+            .stdout();
+    assert!(accounts.starts_with("b\n") && accounts.contains("shop-staging"), "{accounts}");
+    assert!(!accounts.contains("production"), "{accounts}");
+}
+
+#[test]
 fn imported_contexts_are_used_by_the_real_tools() {
     let home = home_with_targets();
     let originals = [".kube/config", ".aws/config"].map(|file| home.read(file));
@@ -126,6 +163,10 @@ fn person_chooses_from_a_list() {
     terminal.expect("esc cancels");
     // Unmarks the first, which is production.
     terminal.type_line(" ");
+    // None is marked: the tokens of kubectl stay where they are.
+    terminal.expect("Credentials to copy to the vault");
+    terminal.expect("esc cancels");
+    terminal.type_line("");
     let (text, status) = terminal.finish();
     assert_eq!(status, 0, "{text}");
     assert!(home.path(".config/sessile/contexts/staging.toml").exists(), "{text}");
@@ -150,11 +191,54 @@ fn context_that_is_missing_but_has_targets_is_offered() {
     assert_eq!(error["code"], "CONTEXT_NOT_FOUND");
     assert_eq!(error["fix_command"], "sessile import --only staging");
     assert!(
-        error["hint"].as_str().unwrap().starts_with("aws and kubectl have a target of that name"),
+        error["hint"]
+            .as_str()
+            .unwrap()
+            .starts_with("aws has \"stg\", kubectl has \"staging\"; create context"),
         "{error}"
     );
     let done = home.call(&["context", "show", "nosuch", "-ojson"]).run().exit(5);
     assert_eq!(done.json_error()["fix_command"], serde_json::Value::Null);
+    let done = home.call(&["run", "--context", "nosuch", "--", "true"]).run().exit(125);
+    assert!(done.stderr().contains("hint: create it: sessile context create nosuch"), "{}", done.told());
+}
+
+#[test]
+fn name_of_a_target_leads_to_its_context() {
+    let home = home();
+    home.write(".kube/config", kubeconfig(&["prod", "dev"]));
+    let run =
+        || home.call(&["run", "--context", "prod", "-ojson", "--", "true"]).run().exit(125).json_error();
+    let error = run();
+    assert_eq!(error["fix_command"], "sessile import --only production");
+    assert!(
+        error["hint"].as_str().unwrap().starts_with("kubectl has \"prod\"; create context \"production\"")
+    );
+    home.call(&["import", "--only", "prod", "--yes"]).ok();
+    assert!(home.path(".config/sessile/contexts/production.toml").exists());
+    assert!(!home.path(".config/sessile/contexts/dev.toml").exists());
+    assert_eq!(run()["hint"], "context \"production\" binds kubectl.context=prod: pass --context production");
+}
+
+#[test]
+fn kube_context_named_default_is_proposed() {
+    let home = home();
+    home.write(".kube/config", kubeconfig(&["default"]));
+    home.write(".aws/config", "[default]\nregion = x\n");
+    home.write(".config/gcloud/configurations/config_default", "[core]\nproject = p\n");
+    home.call(&["import", "--yes"]).ok();
+    let text = home.read(".config/sessile/contexts/default.toml");
+    assert!(text.contains("kubectl") && !text.contains("aws") && !text.contains("gcloud"), "{text}");
+}
+
+#[test]
+fn target_without_ascii_letters_is_reported() {
+    let home = home();
+    home.write(".kube/config", kubeconfig(&["\u{43f}\u{440}\u{43e}\u{434}", "dev"]));
+    let done = home.call(&["import", "--yes"]).ok();
+    assert!(done.stderr().contains("no context name can be derived"), "{}", done.told());
+    assert!(done.stderr().contains("sessile context create NAME --bind"), "{}", done.told());
+    home.call(&["context", "create", "p", "--bind", "kubectl.context=\u{43f}\u{440}\u{43e}\u{434}"]).ok();
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod create;
 mod delete;
 mod edit;
 mod guards;
+mod import_others;
 mod import_real_inputs;
 mod import_tools;
 mod names;

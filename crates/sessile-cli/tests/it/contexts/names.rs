@@ -88,7 +88,7 @@ fn selected_context_that_was_deleted_is_not_the_current_one() {
     --- stdout
     --- stderr
     error: context "staging" not found
-    hint: it was named by user ~/.config/sessile/config.toml:1
+    hint: named by user ~/.config/sessile/config.toml:1; create it: sessile context create staging
     "#);
 }
 
@@ -135,12 +135,10 @@ fn binding_of_an_unknown_target_warns_with_near_matches() {
     let before = home.tree_of_people();
     let create = |name: &str, tool: &str| home.call(&["context", "create", name, "--bind", tool]).ok();
     insta::assert_snapshot!(create("a", "kubectl.context=stagign").stderr(), @r#"
-    in no context, no session
     warning: context "a": tools.kubectl.context: "stagign" not found; no command will start in this context
     hint: did you mean "staging"?
     "#);
     insta::assert_snapshot!(create("b", "aws.profile=zzz").stderr(), @r#"
-    in no context, no session
     warning: context "b": tools.aws.profile: "zzz" not found; no command will start in this context
     hint: known: default, keys, stage
     "#);

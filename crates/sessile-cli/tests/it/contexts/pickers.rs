@@ -25,7 +25,7 @@ fn context_is_chosen_from_a_list_that_previews_bindings() {
     shell.expect("git.name=Stage Bot");
     // Typing filters.
     shell.type_line("stag");
-    shell.expect("context \"staging\" selected");
+    shell.expect("selected context \"staging\"");
     shell.expect("status=0");
     assert!(shell.run("sessile context current").0.contains("staging"));
 }
@@ -37,7 +37,7 @@ fn arrows_move_and_escape_changes_nothing() {
     shell.type_line("sessile use; echo status=$?");
     shell.expect("esc cancels");
     shell.type_line(DOWN);
-    shell.expect("context \"production\" selected");
+    shell.expect("selected context \"production\"");
     shell.expect("status=0");
     shell.type_line("sessile use; echo status=$?");
     shell.expect("esc cancels");
@@ -84,12 +84,14 @@ fn shell_without_a_context_offers_the_contexts_and_none() {
     shell.expect("Context of the shell:");
     shell.expect("(none)");
     shell.type_line("stag");
-    shell.expect("staging");
+    // Keys that arrive while the list is open belong to the list.
+    shell.expect(") $ ");
     let (text, _) = shell.run("echo name=$GIT_AUTHOR_NAME.");
     assert!(text.contains("name=Stage Bot."), "{text}");
     let mut shell = home.tty(&["shell", "--shell", "/bin/sh"]);
     shell.expect("(none)");
     shell.type_line("none");
+    shell.expect(") $ ");
     let (text, _) = shell.run("sessile context current; echo name=$GIT_AUTHOR_NAME.");
     assert!(text.contains("name=."), "{text}");
 }
@@ -116,4 +118,63 @@ fn without_contexts_nothing_is_offered() {
     let home = home();
     let (text, status) = home.shell().run("sessile use");
     assert!(status == 2 && !text.contains("Context to select"), "{text}");
+}
+
+#[test]
+fn use_without_contexts_names_the_import() {
+    let home = home();
+    let (told, status) = home.shell().run("sessile use");
+    assert_eq!(status, 2, "{told}");
+    assert!(told.contains("no context exists") && told.contains("sessile import"), "{told}");
+    assert!(!home.call(&["context", "use"]).run().exit(2).stderr().contains("sessile import"));
+}
+
+#[test]
+fn sessions_of_hooked_shells_are_not_offered() {
+    let home = home_with_bindings();
+    home.call(&["session", "start", "--label", "hook=terminal"]).ok();
+    let (told, status) = home.shell().run("sessile session stop");
+    assert_eq!(status, 2, "{told}");
+    assert!(!told.contains("Session to stop"), "{told}");
+}
+
+#[test]
+fn context_and_session_to_show_are_chosen_from_a_list() {
+    let home = home_with_bindings();
+    home.call(&["session", "start", "--name", "web", "--context", "staging"]).ok();
+    let mut shell = home.shell();
+    shell.type_line("sessile context show; echo status=$?");
+    shell.expect("Context to show:");
+    shell.type_line("stag");
+    shell.expect("Stage Bot");
+    shell.expect("status=0");
+    shell.type_line("sessile session show; echo status=$?");
+    shell.expect("Session to show:");
+    shell.type_line("web");
+    shell.expect("status=0");
+    home.call(&["context", "show"]).run().exit(5);
+    assert_ne!(home.call(&["session", "show"]).run().status(), Some(0));
+}
+
+#[test]
+fn scope_of_an_agent_is_chosen_from_a_list() {
+    let home = home();
+    let mut shell = home.shell();
+    shell.type_line("sessile agent add bot http://127.0.0.1:1; echo status=$?");
+    shell.expect("Scope of the name:");
+    shell.expect("this directory");
+    shell.type_keys(ESCAPE);
+    shell.expect("status=1");
+    assert!(shell.run("sessile agent list").0.contains("no agents"), "escape adds nothing");
+    shell.type_line("sessile agent add bot http://127.0.0.1:1; echo status=$?");
+    shell.expect("everywhere (--global)");
+    shell.type_line("user");
+    shell.expect("added agent bot");
+    shell.expect("status=0");
+    assert!(home.read(".config/sessile/config.toml").contains("http://127.0.0.1:1"));
+    // A call without a person keeps its error.
+    assert_eq!(
+        home.call(&["agent", "add", "b", "http://127.0.0.1:1", "-ojson"]).run().exit(2).code(),
+        "SCOPE_REQUIRED"
+    );
 }

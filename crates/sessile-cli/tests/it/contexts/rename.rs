@@ -16,7 +16,6 @@ fn terminals_directories_and_the_user_follow() {
     --- stdout
     renamed context "old" to "new" (~/.config/sessile/contexts/new.toml)
     --- stderr
-    in context new (user ~/.config/sessile/config.toml:1), no session
     "#);
     assert_eq!(home.read(".config/sessile/contexts/new.toml"), "# kept\ndescription = \"d\"\n");
     assert!(!home.path(".config/sessile/contexts/old.toml").exists());
@@ -45,7 +44,7 @@ fn a_name_that_is_taken_is_refused() {
     exit 6
     --- stdout
     --- stderr
-    error: context "b" exists already (~/.config/sessile/contexts/b.toml)
+    error: context "b" already exists (~/.config/sessile/contexts/b.toml)
     hint: choose another name, or delete it first: sessile context delete b
     "#);
     home.call(&["context", "rename", "a", "b", "--yes"]).run().exit(6);

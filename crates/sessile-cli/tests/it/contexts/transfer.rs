@@ -74,10 +74,10 @@ fn an_export_is_one_file_without_a_secret() {
     [contexts.staging.agents."https://a.example/x"]
     credential = "a"
     --- stderr
-    warning: env.GH_TOKEN of context staging looks like a secret and was left out
-    hint: keep it in the vault and refer to it: { credential = "NAME" }
-    warning: tools.npm.auth-token of context staging looks like a secret and was left out
-    hint: keep it in the vault and refer to it: { credential = "NAME" }
+    warning: left out env.GH_TOKEN of context staging: it looks like a secret
+    hint: put the secret into the vault and refer to it: { credential = "NAME" }
+    warning: left out tools.npm.auth-token of context staging: it looks like a secret
+    hint: put the secret into the vault and refer to it: { credential = "NAME" }
     "#);
 }
 
@@ -141,8 +141,8 @@ fn a_file_that_is_there_is_replaced_only_with_a_yes() {
     exit 2
     --- stdout
     --- stderr
-    error: replace ~/out.toml: this needs a confirmation, and nobody can be asked
-    hint: add --yes to go ahead
+    error: replace ~/out.toml: confirmation required, but the call is not interactive
+    hint: pass --yes to confirm
     ");
     assert_eq!(home.read("out.toml"), "precious\n");
     insta::assert_snapshot!(home.call(&["context", "export", "empty", "--file", "out.toml", "--yes"]).ok().told(), @"
@@ -150,7 +150,6 @@ fn a_file_that_is_there_is_replaced_only_with_a_yes() {
     --- stdout
     exported 1 context(s) to ~/out.toml
     --- stderr
-    in no context, no session
     ");
     assert_eq!(home.read("out.toml"), "[contexts.empty]\nguard = \"none\"\n");
 }
@@ -164,8 +163,8 @@ fn an_import_replaces_nothing_without_a_yes_and_is_all_or_nothing() {
     exit 6
     --- stdout
     --- stderr
-    error: context "staging" exists already (~/.config/sessile/contexts/staging.toml)
-    hint: choose another name, or add --yes to replace it
+    error: context "staging" already exists (~/.config/sessile/contexts/staging.toml)
+    hint: choose another name, or pass --yes to replace it
     "#);
     assert_eq!(home.tree(), before);
     insta::assert_snapshot!(home.call(&["context", "import", "in.toml", "--yes"]).ok().told(), @"
@@ -174,7 +173,6 @@ fn an_import_replaces_nothing_without_a_yes_and_is_all_or_nothing() {
     imported context brand-new
     imported context staging
     --- stderr
-    in no context, no session
     ");
     assert_eq!(shown(&home, "staging")["description"], "other");
     assert_eq!(shown(&home, "staging")["guard"], "none");
@@ -195,13 +193,13 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     exit 2
     --- stdout
     --- stderr
-    error: "[hidden]" is not a valid context name: it must begin with a letter or a digit (standard input:2:11)
+    error: "[hidden]" is not a valid context name: must begin with a letter or a digit (standard input:2:11)
     "#);
     insta::assert_snapshot!(import("description = \"x\"\n").told(), @r#"
     exit 1
     --- stdout
     --- stderr
-    error: standard input:1:1: there is no [contexts.NAME] in it; export a context to see such a file
+    error: standard input:1:1: no [contexts.NAME] table found; `context export` writes an example
     "#);
     insta::assert_snapshot!(import("contexts = \"x\"\n").told(), @r#"
     exit 1
@@ -213,7 +211,7 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     exit 1
     --- stdout
     --- stderr
-    error: standard input:1:1: there is no [contexts.NAME] in it; export a context to see such a file
+    error: standard input:1:1: no [contexts.NAME] table found; `context export` writes an example
     ");
     home.call(&["context", "import", "missing.toml"]).run().exit(5);
     assert_eq!(home.tree(), before);
@@ -232,5 +230,5 @@ fn a_project_can_take_them_in() {
 fn a_terminal_is_not_read_as_a_file() {
     let (text, status) = home().tty(&["context", "import", "-"]).finish();
     assert_eq!(status, 2, "{text}");
-    assert!(text.contains("give a file, or redirect one"), "{text}");
+    assert!(text.contains("it is a terminal; pass a file, or redirect one"), "{text}");
 }

@@ -61,7 +61,6 @@ fn foreign_contexts_file_is_imported_whole() {
     imported context development
     imported context production
     --- stderr
-    in no context, no session
     the file selects context "development"; select it: sessile context use development
     "#);
     let show = |name: &str| home.call(&["context", "show", name, "--output", "json"]).ok().json();

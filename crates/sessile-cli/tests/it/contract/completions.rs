@@ -81,3 +81,26 @@ fn there_is_a_script_for_each_shell() {
     let done = home().call(&["completions", "tcsh"]).run().exit(2);
     assert!(done.stderr().contains("bash, zsh, fish"), "{}", done.told());
 }
+
+#[test]
+fn bash_completes_agents_to_set_up() {
+    let offered = bash(&home(), "sessile setup ");
+    assert!(offered.contains(&"claude".to_owned()) && offered.contains(&"codex".to_owned()), "{offered:?}");
+}
+
+#[test]
+fn bash_completes_only_contexts_that_are_not_imported() {
+    let home = home();
+    home.write(".aws/config", "[profile staging]\nregion = x\n[profile dev]\nregion = x\n");
+    assert_eq!(bash(&home, "sessile import --only "), ["staging", "dev"]);
+    home.call(&["import", "--only", "dev", "--yes"]).ok();
+    assert_eq!(bash(&home, "sessile import --only "), ["staging"]);
+}
+
+#[test]
+fn bash_completes_no_session_of_a_hooked_shell() {
+    let home = home();
+    crate::start(&home, &["--name", "web"]);
+    crate::start(&home, &["--label", "hook=terminal"]);
+    assert_eq!(bash(&home, "sessile run --session "), ["web"]);
+}

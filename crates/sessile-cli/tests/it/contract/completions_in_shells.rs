@@ -125,9 +125,22 @@ fn wrapped_command_completes_itself() {
 #[test]
 fn real_completion_of_a_wrapped_tool_is_used() {
     let home = home();
-    for program in ["zsh", "fish"] {
+    for program in SHELLS {
         let mut shell = shell(&home, program);
+        if program == "bash" {
+            // What kubectl prints for bash builds on this package, as most completions do.
+            shell.type_line("source /usr/share/bash-completion/bash_completion");
+        }
         shell.type_line(&format!("kubectl completion {program} > k; source k"));
         assert_completes(&mut shell, "sessile run --session s -- kubectl config use-c", "use-context");
     }
+}
+
+/// The package loads the completion of a tool when the tool is completed first.
+#[test]
+fn completion_that_bash_loads_on_demand_is_used() {
+    let home = home();
+    let mut shell = shell(&home, "bash");
+    shell.type_line("source /usr/share/bash-completion/bash_completion");
+    assert_completes(&mut shell, "sessile run --session s -- git --no-pag", "--no-pager");
 }

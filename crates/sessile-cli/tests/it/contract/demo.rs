@@ -27,7 +27,7 @@ fn a_tool_that_is_not_there_is_said() {
     exit 2
     --- stdout
     --- stderr
-    error: no race is known for "nonsense"; there are docker, gh, git, kubectl, npm, pip, terraform and slower ones
+    error: the demo does not support "nonsense"; try docker, gh, git, kubectl, npm, pip, terraform
     "#);
     home().call(&["demo", "--agents", "1"]).run().exit(2);
 }

@@ -41,7 +41,7 @@ fn no_input_asks_nothing_even_on_a_terminal() {
     ] {
         let (text, status) = call.tty().finish();
         assert_eq!(status, 2, "{text}");
-        assert!(text.contains("nobody can be asked") && text.contains("--yes"), "{text}");
+        assert!(text.contains("the call is not interactive") && text.contains("--yes"), "{text}");
     }
     home.call(&["context", "show", "old"]).ok();
 }
@@ -104,14 +104,14 @@ fn what_makes_no_sense_is_said_with_its_name() {
     exit 2
     --- stdout
     --- stderr
-    error: there is no setting "lock-timout"
+    error: setting "lock-timout" not found
     hint: did you mean "lock-timeout"?
     "#);
     insta::assert_snapshot!(told("SESSILE_SET", "token=abc"), @"
     exit 2
     --- stdout
     --- stderr
-    error: SESSILE_SET token: a secret does not belong here
+    error: SESSILE_SET token: secrets are not allowed here
     hint: arguments and variables are seen by other programs; use a file given with --config
     ");
     insta::assert_snapshot!(home.call(&["status", "--set", "color=pink"]).run().exit(2).told(), @r#"
@@ -125,14 +125,14 @@ fn what_makes_no_sense_is_said_with_its_name() {
     --- stdout
     --- stderr
     error: invalid value '5' for '--lock-timeout <DURATION>': expected a duration such as 500ms, 30s, 10m, 2h, 1h30m or 7d
-    hint: add --help for more
+    hint: add --help for details
     ");
     insta::assert_snapshot!(home.call(&["status", "--config", "a.toml", "--no-config"]).run().exit(2).told(), @"
     exit 2
     --- stdout
     --- stderr
     error: the argument '--config <FILE>' cannot be used with '--no-config'
-    hint: Usage: sessile status --config <FILE>; add --help for more
+    hint: Usage: sessile status --config <FILE>; add --help for details
     ");
     let both = home.call(&["status"]).env("SESSILE_CONFIG", "a.toml").env("SESSILE_NO_CONFIG", "1").run();
     insta::assert_snapshot!(both.exit(2).told(), @"
@@ -150,7 +150,7 @@ fn a_session_that_does_not_exist_is_not_found() {
     --- stdout
     --- stderr
     error: session "nothing" not found
-    hint: `sessile session list` shows those there are
+    hint: list the sessions: sessile session list
     "#);
 }
 

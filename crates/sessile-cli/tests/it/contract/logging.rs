@@ -12,23 +12,24 @@ fn verbosity_shows_what_is_resolved_and_from_which_files() {
     let quiet = home.call(&["context", "current", "--context", "staging"]).ok();
     assert_eq!(quiet.stderr(), "");
     let once = home.call(&["context", "current", "--context", "staging", "-v"]).ok();
-    assert!(
-        once.stderr().contains("resolved context context=staging origin=flag --context"),
-        "{}",
-        once.stderr()
-    );
+    assert!(once.stderr().contains("context staging (flag --context), no session\n"), "{}", once.stderr());
     assert!(!once.stderr().contains("read file"), "{}", once.stderr());
     let twice = home.call(&["context", "current", "--context", "staging", "-vv"]).ok();
     assert!(twice.stderr().contains("contexts/staging.toml"), "{}", twice.stderr());
+    assert!(
+        twice.stderr().contains("resolved context context=staging origin=flag --context"),
+        "{}",
+        twice.stderr()
+    );
     assert_eq!(twice.stdout(), quiet.stdout());
 }
 
 #[test]
-fn session_is_shown_with_its_origin() {
+fn session_is_logged_with_its_origin() {
     let home = home_with(&["staging"]);
     let id = crate::start(&home, &["--context", "staging", "--name", "web"]);
     let shown = home.call(&["status", "-v"]).env("SESSILE_SESSION", &id).ok();
-    assert!(shown.stderr().contains("resolved session session=\"web\""), "{}", shown.stderr());
+    assert!(shown.stderr().contains("session web ("), "{}", shown.stderr());
     assert!(shown.stderr().contains("SESSILE_SESSION"), "{}", shown.stderr());
 }
 

@@ -54,6 +54,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("agent add", &["agent", "add", "local", "http://localhost:9", "--global"]),
     ("agent list", &["agent", "list"]),
     ("agent remove", &["agent", "remove", "known", "--global"]),
+    ("agent use", &["agent", "use", "known", "--global"]),
     ("auth check", &["auth", "check", "bot"]),
     ("auth clear", &["auth", "clear", "bot", "--yes"]),
     ("auth list", &["auth", "list"]),
@@ -68,6 +69,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("backup restore", &["backup", "restore", "copy", "--yes"]),
     ("completions", &["completions", "bash"]),
     ("config get", &["config", "get", "lock-timeout"]),
+    ("config describe", &["config", "describe"]),
     ("config list", &["config", "list"]),
     ("config path", &["config", "path"]),
     ("config schema", &["config", "schema"]),
@@ -76,6 +78,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("config unset", &["config", "unset", "lock-timeout", "--global"]),
     ("config validate", &["config", "validate"]),
     ("conversation list", &["conversation", "list"]),
+    ("conversation search", &["conversation", "search", "x"]),
     ("context approve", &["context", "approve", "--list"]),
     ("context create", &["context", "create", "new"]),
     ("context current", &["context", "current"]),
@@ -90,6 +93,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("demo", &["demo", "--tool", "git", "--agents", "2"]),
     ("doctor", &["doctor"]),
     ("env", &["env", "--session", "work"]),
+    ("help", &["help", "run"]),
     ("history", &["history"]),
     ("history show", &["history", "show", "1"]),
     ("hook", &["hook", "bash"]),
@@ -117,6 +121,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("session import", &["session", "import", "work.json", "--name", "copy"]),
     ("session list", &["session", "list"]),
     ("session rename", &["session", "rename", "work", "play"]),
+    ("session log", &["session", "log", "work"]),
     ("session show", &["session", "show", "work"]),
     ("session start", &["session", "start"]),
     ("session state get", &["session", "state", "get", "cursor", "--session", "work"]),
@@ -124,6 +129,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("session state set", &["session", "state", "set", "cursor", "2", "--session", "work"]),
     ("session state unset", &["session", "state", "unset", "cursor", "--session", "work"]),
     ("session stop", &["session", "stop", "work"]),
+    ("setup", &["setup", "claude", "--yes"]),
     ("shell", &["shell", "--shell", "./say"]),
     ("skill", &["skill"]),
     ("status", &["status", "--show-state-files"]),
@@ -146,7 +152,11 @@ const ELSEWHERE: &[&str] = &[
     "auth login",
     "auth move",
     "agent card",
+    "chat",
+    "tui",
     "agent show",
+    "agent demo",
+    "agent listen",
     "agent validate",
     "conversation clear",
     "conversation export",
@@ -165,6 +175,7 @@ const ELSEWHERE: &[&str] = &[
     "session attach",
     "session detach",
     "task cancel",
+    "task download",
     "task get",
     "task list",
     "task notification get",
@@ -175,8 +186,17 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 /// These print or list unless they are told to write; what `run`, `shell` and `lock run` print is their command's.
-const PRINT_UNLESS_TOLD: &[&str] =
-    &["context approve", "context export", "env", "lock run", "man", "run", "session export", "shell"];
+const PRINT_UNLESS_TOLD: &[&str] = &[
+    "context approve",
+    "context export",
+    "doctor",
+    "env",
+    "lock run",
+    "man",
+    "run",
+    "session export",
+    "shell",
+];
 
 fn call(home: &Home, args: &[&str], format: &str) -> CallResult {
     home.call(&["--output", format]).args(args).run()
@@ -320,7 +340,7 @@ fn usage_errors_are_json_too() {
     exit 2
     --- stdout
     --- stderr
-    {"error":{"code":"USAGE","message":"unexpected argument '--nonsense' found","exit_code":2,"retryable":false,"retry_after_ms":null,"hint":"Usage: sessile status [OPTIONS]; add --help for more","fix_command":null}}
+    {"error":{"code":"USAGE","message":"unexpected argument '--nonsense' found","exit_code":2,"retryable":false,"retry_after_ms":null,"hint":"Usage: sessile status [OPTIONS]; add --help for details","fix_command":null}}
     "#);
     let done = home().call(&["nonsense"]).env("SESSILE_OUTPUT", "json").run().exit(2);
     assert_eq!(done.code(), "USAGE");
@@ -342,7 +362,7 @@ fn an_error_says_what_to_do_next() {
     --- stdout
     --- stderr
     error: no context is selected
-    hint: name one with --context, or select one with `sessile context use NAME`
+    hint: pass --context NAME, or select one: sessile context use NAME
     ");
     let done = home().call(&["nonsense"]).run();
     insta::assert_snapshot!(done.told(), @"
@@ -350,7 +370,7 @@ fn an_error_says_what_to_do_next() {
     --- stdout
     --- stderr
     error: unrecognized subcommand 'nonsense'
-    hint: Usage: sessile [OPTIONS] [COMMAND]; add --help for more
+    hint: Usage: sessile [OPTIONS] [COMMAND]; add --help for details
     ");
 }
 

@@ -131,17 +131,17 @@ fn the_tables_of_the_program_are_in_it() {
     let of = |effect: CommandEffect| -> BTreeSet<String> {
         TABLE.iter().filter(|entry| entry.effect == effect).map(|entry| entry.path.to_owned()).collect()
     };
-    assert_eq!(listed("call them freely:"), of(CommandEffect::Read));
-    assert_eq!(listed("or when asked:"), of(CommandEffect::Destructive));
+    assert_eq!(listed("Commands that only read:"), of(CommandEffect::Read));
+    assert_eq!(listed("or when the person asks:"), of(CommandEffect::Destructive));
     let retryable = Code::ALL.iter().filter(|code| code.is_retryable()).map(|code| code.as_str().to_owned());
-    assert_eq!(listed("it is true for:"), retryable.collect());
+    assert_eq!(listed("These codes are retryable:"), retryable.collect());
 }
 
 #[test]
 fn what_it_says_of_status_and_errors_is_there() {
     let text = printed("skill");
     let status = home().call(&["status", "--output", "json"]).ok().json();
-    let table = text.split("| field | says |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let table = text.split("| field | meaning |").nth(1).unwrap().split("\n\n").next().unwrap();
     let fields: Vec<&str> = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap()).collect();
     assert!(fields.len() > 2, "the search has gone blind: {fields:?}");
     for field in fields {

@@ -1,5 +1,7 @@
 //! `sessile status`: where am I, and why.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::{home, home_with};
@@ -72,6 +74,35 @@ fn every_file_that_is_read_or_kept_is_listed() {
     }
     let store = files.iter().find(|file| file["path"].as_str().unwrap().ends_with("state.db")).unwrap();
     assert_eq!(store["mode"], "0600");
+}
+
+#[test]
+fn backups_service_stores_and_sockets_are_listed() {
+    let home = home();
+    let runtime = home.path("run");
+    std::fs::create_dir(&runtime).unwrap();
+    std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let call = |args: &[&str]| home.call(args).env("XDG_RUNTIME_DIR", &runtime);
+    let sockets = call(&["run", "--session", "s1", "--", "printenv", "TMUX_TMPDIR"]).ok().stdout();
+    call(&["user", "add", "ann"]).ok();
+    call(&["serve", "backup"]).ok();
+    call(&["backup"]).ok();
+    let state = home.path(".local/state/sessile");
+    let backup = std::fs::read_dir(&state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_string_lossy().contains("state.db.backup-"));
+    call(&["backup", "restore", &backup.unwrap().to_string_lossy(), "--yes"]).ok();
+    let json = call(&["status", "--show-state-files", "-ojson"]).ok().json();
+    let files = json["state_files"].as_array().unwrap();
+    let listed: Vec<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    for dir in [state.clone(), state.join("service")] {
+        for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            let is_listed = listed.iter().any(|path| Path::new(path).starts_with(&entry));
+            assert!(is_listed, "{} is not listed in {listed:#?}", entry.display());
+        }
+    }
+    assert!(listed.contains(&sockets.trim()), "{sockets} is not listed in {listed:#?}");
 }
 
 #[test]

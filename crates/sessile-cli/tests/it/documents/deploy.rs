@@ -211,3 +211,22 @@ fn proxy_passes_the_port_on_and_answers_its_own_errors_as_problem_json() {
         }
     }
 }
+
+#[test]
+fn names_of_the_tarball_agree_in_all_packages() {
+    let version = env!("CARGO_PKG_VERSION");
+    let script = repository::read("scripts/package");
+    assert!(script.contains("local name=sessile-$version-$target\n"), "the tarball has another name");
+    let manifest = repository::read("crates/sessile-cli/Cargo.toml");
+    assert!(manifest.contains("/sessile-{ version }-{ target }.tar.gz\""), "binstall looks for another name");
+    for (file, name) in [
+        ("packaging/install.sh", "name=sessile-$VERSION-$target\n"),
+        ("packaging/homebrew/sessile.rb", "/v@VERSION@/sessile-@VERSION@-@TARGET@.tar.gz\""),
+    ] {
+        assert!(repository::read(file).contains(name), "{file}: another name of the tarball");
+    }
+    for file in ["README.md", "docs/guide/install.md"] {
+        let text = repository::read(file);
+        assert!(text.contains(&format!("sessile_{version}_amd64.deb")), "{file}: another version");
+    }
+}

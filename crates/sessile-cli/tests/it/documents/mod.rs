@@ -1,8 +1,13 @@
 //! Documents and packaging: guides that run, generated references, files of the repository.
 
+mod book;
 mod deploy;
 mod fuzz_targets;
 pub(crate) mod guides;
 mod names;
 mod packages;
+mod picture;
 mod reference;
+mod release;
+mod tutorials;
+mod voice;

@@ -2,12 +2,15 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+mod commands;
+mod errors;
+
 use std::fmt::Write;
 
-use clap::CommandFactory;
 use serde_json::Value;
-use sessile_cli::cli::Cli;
 use sessile_cli::commands::manifest::manifest;
+
+use self::commands::link;
 
 use crate::repository;
 
@@ -32,128 +35,13 @@ fn code(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { format!("`{}`", text.replace('|', "\\|")) }
 }
 
-/// What a flag or argument takes.
-fn kind(flag: &Value) -> String {
-    let values: Vec<&str> = items(flag, "values").iter().filter_map(Value::as_str).collect();
-    let kind = if values.is_empty() { text(flag, "type").to_owned() } else { values.join(", ") };
-    if flag["repeatable"] == true { format!("{kind}; repeatable") } else { kind }
-}
-
-fn flags(out: &mut String, title: &str, flags: &[Value], with_variable: bool) {
-    if flags.is_empty() {
-        return;
-    }
-    let (head, rule) = if with_variable { (" variable |", "---|") } else { ("", "") };
-    let _ = writeln!(out, "\n| {title} | takes | default |{head} about |\n|---|---|---|{rule}---|");
-    for flag in flags {
-        let short = flag["short"].as_str().map_or_else(String::new, |short| format!(", `{short}`"));
-        let is_bool = flag["type"] == "bool";
-        let takes = if is_bool { "-".to_owned() } else { kind(flag) };
-        let default = if is_bool { "" } else { text(flag, "default") };
-        let variable =
-            if with_variable { format!(" {} |", code(text(flag, "variable"))) } else { String::new() };
-        let _ = writeln!(
-            out,
-            "| {}{short} | {takes} | {} |{variable} {} |",
-            code(text(flag, "name")),
-            code(default),
-            cell(text(flag, "about"))
-        );
-    }
-}
-
-/// The command of a path such as `context use`, in the parser's tree.
-fn find(path: &str) -> clap::Command {
-    let mut command = Cli::command();
-    command.build();
-    for name in path.split(' ') {
-        command = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {path}")).clone();
-    }
-    command
-}
-
-#[test]
-fn commands() {
-    let manifest = manifest();
-    let mut out = format!("# Commands\n{MADE}\n\n{}\n\n", text(&manifest, "about"));
-    out.push_str("`sessile manifest --output json` says the same to programs.\n\n");
-    out.push_str("| command | effect | about |\n|---|---|---|\n");
-    for command in items(&manifest, "commands") {
-        let path = text(command, "path");
-        let anchor = format!("sessile-{}", path.replace(' ', "-"));
-        let _ = writeln!(
-            out,
-            "| [`{path}`](#{anchor}) | {} | {} |",
-            text(command, "effect"),
-            cell(text(command, "about"))
-        );
-    }
-    out.push_str("\n## Flags of every command\n");
-    flags(&mut out, "flag", items(&manifest, "global_flags"), true);
-    out.push_str("\nThere is no variable for `--yes`: a yes is given for one call.\n");
-    for command in items(&manifest, "commands") {
-        let path = text(command, "path");
-        let mut parsed = find(path);
-        let _ = writeln!(out, "\n## `sessile {path}`\n");
-        let about =
-            parsed.get_long_about().or(parsed.get_about()).map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(out, "{}\n", about.trim().replace('<', "&lt;"));
-        let usage = parsed.render_usage().to_string();
-        let _ = writeln!(out, "```text\n{}\n```\n", usage.trim().trim_start_matches("Usage: "));
-        let scope = command["write_scope"].as_str().map_or_else(String::new, |scope| format!(": {scope}"));
-        let _ = write!(out, "Effect: {}{scope}.", text(command, "effect"));
-        // That reading can be done again goes without saying.
-        if command["idempotent"] == true && command["effect"] != "read" {
-            out.push_str(" Doing it again has no further effect.");
-        }
-        if command["outside"] == true {
-            out.push_str(" It may reach other machines.");
-        }
-        out.push('\n');
-        let arguments = items(command, "arguments");
-        if !arguments.is_empty() {
-            out.push_str("\n| argument | takes | about |\n|---|---|---|\n");
-            for argument in arguments {
-                let must = if argument["required"] == true { "" } else { "; optional" };
-                let name = text(argument, "name").to_uppercase();
-                let _ = writeln!(
-                    out,
-                    "| `{name}` | {}{must} | {} |",
-                    kind(argument),
-                    cell(text(argument, "about"))
-                );
-            }
-        }
-        flags(&mut out, "flag", items(command, "flags"), false);
-        if let Some(examples) = parsed.get_after_help().map(ToString::to_string) {
-            let lines = examples.lines().skip_while(|line| !line.starts_with("Examples:")).skip(1);
-            let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).map(str::trim_start).collect();
-            let _ = writeln!(out, "\n```text\n{}\n```", lines.join("\n"));
-        }
-        let common: Vec<&str> = sessile_cli::effects::COMMON.iter().map(|code| code.as_str()).collect();
-        let own: Vec<String> = items(command, "error_codes")
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|code| !common.contains(code))
-            .map(|code| format!("`{code}`"))
-            .collect();
-        if !own.is_empty() {
-            let _ = writeln!(
-                out,
-                "\nIt can fail with {}, and with what [any command](errors.md) can.",
-                own.join(", ")
-            );
-        }
-    }
-    repository::assert_generated("docs/reference/commands.md", &out);
-}
-
 #[test]
 fn settings() {
     let mut out = format!("# Settings\n{MADE}\n\n");
     out.push_str(
-        "Each has a value and an origin; [concepts](../concepts.md#precedence) says which one wins. A `*` stands for\n\
-         any name. What needs trust counts in a project's file only once the [project is trusted](../guide/trust.md).\n\n\
+        "Each setting has a value and an origin; [concepts](../explanation/concepts.md#precedence) has the precedence. A `*`\n\
+         matches any name. A setting that needs trust takes effect in a project's file only after you\n\
+         [trust](../guide/configuration.md#trust) the project.\n\n\
          | key | takes | default | variable | needs trust | about |\n|---|---|---|---|---|---|\n",
     );
     let app = sessile_cli::app();
@@ -172,7 +60,7 @@ fn settings() {
             cell(setting.about)
         );
     }
-    out.push_str("\n[settings.schema.json](settings.schema.json) is the same for editors.\n");
+    out.push_str("\n[settings.schema.json](settings.schema.json) is the JSON Schema, for editors.\n");
     repository::assert_generated("docs/reference/settings.md", &out);
 }
 
@@ -214,8 +102,8 @@ fn variables() -> Vec<(String, String)> {
 fn environment() {
     let mut out = format!("# Environment variables\n{MADE}\n\n");
     out.push_str(
-        "A variable that is set to nothing counts as not set. A flag wins over its variable. There is no variable for\n\
-         `--yes`.\n\n| variable | what it does |\n|---|---|\n",
+        "An empty variable counts as not set. A flag overrides its variable. `--yes` has no variable.\n\n\
+         | variable | effect |\n|---|---|\n",
     );
     for (name, about) in variables() {
         let _ = writeln!(out, "| `{name}` | {} |", cell(&about));
@@ -249,42 +137,6 @@ fn every_variable_that_the_source_names_is_in_the_reference() {
     assert!(seen > 5, "the search has gone blind");
 }
 
-#[test]
-fn errors() {
-    let manifest = manifest();
-    let mut out = format!("# Errors and exit statuses\n{MADE}\n\n");
-    out.push_str(
-        "A failed call prints nothing on standard output. On standard error it prints `error:` and `hint:` lines, or,\n\
-         with `--output json` or `jsonl`, one line of JSON:\n\n\
-         ```json\n\
-         {\"error\":{\"code\":\"CONTEXT_NOT_FOUND\",\"message\":\"...\",\"exit_code\":5,\"retryable\":false,\
-         \"retry_after_ms\":null,\"hint\":\"...\",\"fix_command\":null}}\n\
-         ```\n\n\
-         Codes are stable: they are only ever added. The exit status says what kind of thing happened, the code which.\n\n\
-         ## Exit statuses\n\n| status | meaning |\n|---|---|\n",
-    );
-    for status in items(&manifest, "exit_codes") {
-        let _ = writeln!(out, "| {} | {} |", status["exit_code"], cell(text(status, "about")));
-    }
-    out.push_str("\n## Codes\n\n| code | exit status | retryable | meaning |\n|---|---|---|---|\n");
-    for code in items(&manifest, "error_codes") {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} | {} |",
-            text(code, "code"),
-            code["exit_code"],
-            if code["retryable"] == true { "yes" } else { "no" },
-            cell(text(code, "about"))
-        );
-    }
-    out.push_str("\n## Any command can fail with\n\n");
-    let common: Vec<String> =
-        sessile_cli::effects::COMMON.iter().map(|code| format!("`{}`", code.as_str())).collect();
-    let _ = writeln!(out, "{}.", common.join(", "));
-    out.push_str("\nWhat else a command can fail with stands in its [entry](commands.md).\n");
-    repository::assert_generated("docs/reference/errors.md", &out);
-}
-
 /// Whether a tool needs an argument.
 fn is_needed(listed: &Value, name: &str) -> bool {
     items(&listed["inputSchema"], "required").iter().any(|needed| needed == name)
@@ -314,8 +166,8 @@ fn mcp_tools() {
     let tools = sessile_cli::mcp::described();
     let mut out = format!("# MCP tools\n{MADE}\n\n");
     out.push_str(
-        "What [`sessile mcp`](../guide/mcp.md) offers. Every tool is a call of a command, in a process of its own, with\n\
-         `--output=json --no-input`; what the command does, and how it can fail, stands in [its entry](commands.md).\n\n\
+        "Tools of [`sessile mcp`](../guide/mcp.md). Every tool runs its command with `--output=json --no-input`;\n\
+         [its entry](commands/README.md) describes the effect and the errors.\n\n\
          | tool | calls | effect | about |\n|---|---|---|---|\n",
     );
     let effect = |tool: &Value| match &tool["listed"]["annotations"] {
@@ -323,18 +175,16 @@ fn mcp_tools() {
         hints if hints["destructiveHint"] == true => "destructive",
         _ => "write",
     };
-    let call = |tool: &Value| {
-        let command = text(tool, "command");
-        format!("[`{command}`](commands.md#sessile-{})", command.replace(' ', "-"))
-    };
+    let call = |tool: &Value| link("", text(tool, "command"));
     for tool in &tools {
         let name = text(&tool["listed"], "name");
         let about = cell(text(&tool["listed"], "description"));
         let _ = writeln!(out, "| [`{name}`](#{name}) | {} | {} | {about} |", call(tool), effect(tool));
     }
     out.push_str(
-        "\nWith `--read-only` only those that read are offered; `run` is offered with `--allow-run` alone. A result may have\n\
-         more than is said here. A list counts what it holds in `count`.\n",
+        "\nWith `--read-only` the server offers only the tools that read. It offers `run` with `--allow-run`, and to\n\
+         clients that can prompt their user. A result may have further fields. A list has the number of its items in\n\
+         `count`.\n",
     );
     for tool in &tools {
         let listed = &tool["listed"];
@@ -362,9 +212,10 @@ fn mcp_tools() {
                 cell(text(schema, "description"))
             );
         }
-        let fields = listed["outputSchema"]["properties"].as_object();
-        let fields: Vec<String> = fields.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
-        let _ = writeln!(out, "\nResult: {}. Annotations: {}.", fields.join(", "), hints(listed));
+        let fields: Vec<String> = items(tool, "result").iter().filter_map(Value::as_str).map(code).collect();
+        let fields =
+            if fields.is_empty() { "the output of the command".to_owned() } else { fields.join(", ") };
+        let _ = writeln!(out, "\nResult: {fields}. Annotations: {}.", hints(listed));
     }
     repository::assert_generated("docs/reference/mcp-tools.md", &out);
 }
@@ -374,9 +225,8 @@ fn service_tools() {
     let tools = sessile_server::mcp_tools();
     let mut out = format!("# MCP tools of the service\n{MADE}\n\n");
     out.push_str(
-        "What [`sessile serve`](../guide/service.md#for-agents-mcp) offers at `/mcp`. Every tool is a request of [the\n\
-         API](openapi.json), made with the same token; what that does, and how it can fail, stands there. A token sees the\n\
-         tools that its scopes allow. A result may have more than is said here.\n\n\
+        "Tools of [`sessile serve`](http-api.md#mcp) at `/mcp`. Every tool is a request of [the API](openapi.json) with\n\
+         the same token. The scopes of the token select the tools. A result may have further fields.\n\n\
          | tool | request | scopes | about |\n|---|---|---|---|\n",
     );
     let request = |tool: &Value| format!("`{} {}`", text(tool, "method"), text(tool, "path"));
@@ -426,18 +276,17 @@ fn service_tools() {
 #[test]
 fn undo() {
     use sessile::history::{COMMANDS, Undo};
-    let mut out = format!("# What can be undone\n{MADE}\n\n");
+    let mut out = format!("# Undo\n{MADE}\n\n");
     out.push_str(
-        "Every command that writes is an operation in the [history](../guide/history-and-undo.md), or is here with the\n\
-         reason why not. Whatever this page says, an operation can no longer be undone once what it changed was changed\n\
-         again, and one that touched what looks like a secret cannot be undone, because secrets are not recorded.\n",
+        "Every command that writes is an operation in the [history](../guide/history-and-undo.md), or is below with the\n\
+         reason. You cannot undo an operation after a later change of the same thing. You cannot undo an operation on a\n\
+         secret, because the history contains no secrets.\n",
     );
     let mut table = |title: &str, column: &str, chosen: fn(Undo) -> Option<&'static str>| {
         let _ = writeln!(out, "\n## {title}\n\n| command | {column} |\n|---|---|");
         for known in COMMANDS {
             if let Some(about) = chosen(known.undo) {
-                let anchor = format!("sessile-{}", known.command.replace(' ', "-"));
-                let _ = writeln!(out, "| [`{}`](commands.md#{anchor}) | {} |", known.command, cell(about));
+                let _ = writeln!(out, "| {} | {} |", link("", known.command), cell(about));
             }
         }
     };

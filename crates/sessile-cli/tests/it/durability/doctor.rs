@@ -30,19 +30,20 @@ fn a_healthy_home_is_healthy_and_stays_untouched() {
     insta::assert_snapshot!(home.call(&["doctor"]).ok().told(), @"
     exit 0
     --- stdout
-    ok      directories: nothing wrong
-    ok      permissions: nothing wrong
-    ok      file system: nothing wrong
-    ok      settings: nothing wrong
-    ok      contexts: nothing wrong
-    ok      store: nothing wrong
-    ok      pointers: nothing wrong
-    ok      sessions: nothing wrong
-    ok      vault: nothing wrong
-    ok      tools: nothing wrong
-    ok      start-up files: nothing wrong
-    ok      clock: nothing wrong
-    ok      leftovers: nothing wrong
+    ok      directories
+    ok      permissions
+    ok      file system
+    ok      settings
+    ok      contexts
+    ok      store
+    ok      pointers
+    ok      sessions
+    ok      vault
+    ok      tools
+    ok      start-up files
+    ok      shell hook
+    ok      clock
+    ok      leftovers
     --- stderr
     ");
     assert!(home.tree().is_empty());
@@ -145,7 +146,9 @@ fn a_clock_that_was_set_back_is_found() {
         .unwrap();
     let found = findings(&home, 1);
     assert!(
-        found.iter().any(|(name, _, message, _)| name == "clock" && message.contains("set back")),
+        found
+            .iter()
+            .any(|(name, _, message, _)| name == "clock" && message.contains("behind the state database")),
         "{found:?}"
     );
 }

@@ -119,3 +119,64 @@ fn a_secret_is_not_kept_in_a_sessions_settings() {
     home.call(&["config", "set", "env.API_TOKEN", CANARY, "--session", "s"]).run();
     assert_no_canary(&home);
 }
+
+/// What was done in a session, without the secrets in it: one line in the room for each command.
+#[test]
+fn history_of_a_session_lists_its_commands() {
+    let home = home();
+    start(&home, &["--name", "s"]);
+    let run = |words: &[&str]| home.call(&["run", "--session", "s", "--"]).args(words).ok();
+    run(&["sh", "-c", "exit 0", "two words"]);
+    run(&["echo", "--password", CANARY]);
+    home.call(&["shell", "--session", "s", "--shell", "/bin/sh"]).stdin("exit\n").ok();
+    home.call(&["run", "--session", "s", "--lock", "l", "--", "true"]).ok();
+    home.call(&["run", "--session", "s", "--env", "nonsense", "--", "echo", "refused"]).run();
+    assert_no_canary(&home);
+    let history = |more: &[&str]| home.call(&["history", "--session", "s", "-ojson"]).args(more).ok().json();
+    let all = history(&[]);
+    let done: Vec<(&str, &str)> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["command"] == "run")
+        .map(|one| (one["subject"].as_str().unwrap(), one["state"].as_str().unwrap()))
+        .collect();
+    assert_eq!(done.len(), 4, "{all:#}");
+    assert_eq!(done[0], ("true", "started"));
+    assert!(done[1].0.starts_with("/bin/sh"), "{done:?}");
+    assert_eq!(done[2].0, "echo --password '[hidden]'");
+    assert_eq!(done[3].0, "sh -c 'exit 0' 'two words'");
+    // Page by page it is the same.
+    let mut pages = history(&["--limit", "2"]).as_array().unwrap().clone();
+    while let Some(last) = pages.last().filter(|_| pages.len() < all.as_array().unwrap().len()) {
+        let cursor = last["id"].as_str().map_or_else(|| last["id"].to_string(), str::to_owned);
+        let page = history(&["--limit", "2", "--cursor", &cursor]);
+        assert!(!page.as_array().unwrap().is_empty());
+        pages.extend(page.as_array().unwrap().iter().cloned());
+    }
+    assert_eq!(&pages, all.as_array().unwrap());
+    let text = home.call(&["history", "--session", "s"]).ok().stdout();
+    assert!(text.contains("sh -c 'exit 0' 'two words'"), "{text}");
+    home.call(&["history", "--session", "s", "--cursor", "run-1-1"]).run().exit(2);
+}
+
+#[test]
+fn log_of_commands_is_bounded() {
+    let home = home();
+    start(&home, &["--name", "s"]);
+    home.call(&["run", "--session", "s", "--", "true"]).ok();
+    let room = crate::room(&home, "s");
+    let line = std::fs::read_to_string(room.join("commands.jsonl")).unwrap();
+    for _ in 0..2 {
+        std::fs::write(room.join("commands.jsonl"), line.repeat(200_000 / line.len())).unwrap();
+        home.call(&["run", "--session", "s", "--", "echo", "last"]).ok();
+    }
+    let size = |name: &str| room.join(name).metadata().unwrap().len();
+    assert!(size("commands.jsonl") < 1000 && size("commands.old.jsonl") < 300_000);
+    let all = home.call(&["history", "--session", "s", "-ojson", "--limit", "1"]).ok().json();
+    assert_eq!(all[0]["subject"], "echo last");
+    std::fs::remove_file(room.join("commands.jsonl")).unwrap();
+    std::os::unix::fs::symlink(home.path("elsewhere"), room.join("commands.jsonl")).unwrap();
+    home.call(&["run", "--session", "s", "--", "true"]).ok();
+    assert!(!home.path("elsewhere").exists(), "nothing is written through a link");
+}

@@ -1,5 +1,6 @@
 //! What must survive crashes, parallel processes and mistakes.
 
+mod answers;
 mod backup;
 pub(crate) mod crash;
 mod crash_sessions;

@@ -1,5 +1,6 @@
 //! `lock --shared`, the waiting line, and the locks of a session.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -143,7 +144,7 @@ fn line_advances_when_the_first_waiter_is_killed_stopped_or_times_out() {
         for mut child in [second, third] {
             assert!(child.wait().unwrap().success());
         }
-        assert!(begun.elapsed() < Duration::from_secs(3), "{way}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(30), "{way}: {:?}", begun.elapsed());
         assert_eq!(home.read("order"), "second\nthird\n", "{way}");
         if way == "STOP" {
             signal(&first, "CONT");
@@ -162,12 +163,19 @@ fn waiter_is_told_its_position() {
     let token = acquire(&home, &[]);
     let first = waiter(&home, "first", 1, &[]);
     let second = waiter(&home, "second", 2, &[]);
-    std::thread::sleep(Duration::from_millis(700));
+    let mut children = [(first, 1), (second, 2)];
+    // Read before the lock is released, while both still wait.
+    for (child, position) in &mut children {
+        let (mut told, expected) = (String::new(), format!("position {position} in line"));
+        let mut lines = BufReader::new(child.stderr.as_mut().unwrap());
+        while !told.contains(&expected) {
+            assert_ne!(lines.read_line(&mut told).unwrap(), 0, "{told}");
+        }
+        assert!(told.contains("waiting for lock \"l\""), "{told}");
+    }
     release(&home, &token);
-    for (child, position) in [(first, 1), (second, 2)] {
-        let told = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
-        let expected = format!("position {position} in line");
-        assert!(told.contains(&expected) && told.contains("waiting for lock \"l\""), "{told}");
+    for (mut child, _) in children {
+        assert!(child.wait().unwrap().success());
     }
 }
 
@@ -203,6 +211,14 @@ fn lock_that_is_already_held_here_is_named() {
     let error = again.json_error();
     assert!(error["message"].as_str().unwrap().contains("held by this session"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("lock renew l"), "{error}");
+    // Without a session the token shows it.
+    let token = home.call(&["lock", "acquire", "t", "-q"]).ok().stdout();
+    let again = home.call(&["lock", "acquire", "t", "--lock-timeout", "50ms", "-ojson"]);
+    let error = again.env("SESSILE_LOCK_TOKEN", token.trim()).run().exit(6).json_error();
+    assert!(error["message"].as_str().unwrap().contains("held by this caller"), "{error}");
+    let other = home.call(&["lock", "acquire", "t", "--lock-timeout", "50ms", "-ojson"]);
+    let error = other.env("SESSILE_LOCK_TOKEN", "7000").run().exit(6).json_error();
+    assert!(!error["message"].as_str().unwrap().contains("this caller"), "{error}");
     // A command that waits for the lock of its own caller would wait for ever.
     let begun = Instant::now();
     let nested = ["lock", "run", "n", "/bin/sh", "-c", "\"$0\" lock run n --lock-timeout 1m true"];

@@ -136,7 +136,7 @@ fn what_was_changed_since_is_not_undone() {
         let error = home.call(&["undo", &id, "-ojson"]).run().exit(6).json_error();
         assert_eq!(error["code"], "UNDO_REFUSED");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains(what) && message.contains("changed since"), "{message}");
+        assert!(message.contains(what) && message.contains("changed later"), "{message}");
         assert_eq!(logical(&home), before);
     }
     let home = furnished();

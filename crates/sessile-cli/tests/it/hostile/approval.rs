@@ -85,15 +85,25 @@ fn file_that_is_being_rewritten_in_place_is_not_taken_for_an_empty_one() {
     use std::io::Write;
     let home = home();
     let path = home.write(FILE, GUARDED);
-    for _ in 0..20 {
+    let mut judged = 0;
+    while judged < 20 {
+        let begun = std::time::Instant::now();
         let mut file = std::fs::File::create(&path).unwrap();
         let mut call = home.call(&["run", "--context", "prod", "--", "touch", "it-ran"]).command();
         let mut child =
             call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(60));
         file.write_all(GUARDED.as_bytes()).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(125));
-        assert!(!home.path("it-ran").exists(), "the command ran");
+        // A file that stays empty for longer counts as empty: on a busy machine this one may.
+        let is_judged = begun.elapsed() < std::time::Duration::from_millis(95);
+        let status = child.wait().unwrap().code();
+        if is_judged {
+            assert_eq!(status, Some(125));
+            assert!(!home.path("it-ran").exists(), "the command ran");
+            judged += 1;
+        } else {
+            let _ = std::fs::remove_file(home.path("it-ran"));
+        }
     }
 }
 
@@ -239,24 +249,24 @@ mod waiting {
     use super::*;
 
     /// A command that waits for something before it starts another.
-    struct Waiting {
+    struct WaitingCommand {
         home: Home,
         child: Child,
     }
 
     const TRACE: [&str; 3] = ["--", "touch", "it-ran"];
 
-    fn spawn(home: Home, call: impl FnOnce(&Home) -> Call) -> Waiting {
+    fn spawn(home: Home, call: impl FnOnce(&Home) -> Call) -> WaitingCommand {
         let mut command = call(&home).command();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Waiting { child: child.unwrap(), home }
+        WaitingCommand { child: child.unwrap(), home }
     }
 
     fn revoke(home: &Home) {
         home.call(&["context", "approve", "prod", "--revoke"]).ok();
     }
 
-    impl Waiting {
+    impl WaitingCommand {
         #[track_caller]
         fn ends_with(self, status: i32, code: &str) -> Home {
             let Output { status: found, stdout, stderr } = self.child.wait_with_output().unwrap();

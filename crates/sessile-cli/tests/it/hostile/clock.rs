@@ -201,7 +201,7 @@ fn approval_of_an_earlier_boot_opens_nothing() {
     change_store(&home, "UPDATE approval SET boot = 'earlier'");
     check(&home, 7);
     let listed = home.call(&["context", "approve", "--list"]).ok().stdout();
-    assert_eq!(listed, "no approval is in force\n");
+    assert_eq!(listed, "no active approvals\n");
     home.call(&["context", "approve", "prod", "--revoke"]).run().exit(5);
 }
 

@@ -8,14 +8,14 @@ mod service_files {
 
     use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
-    use super::super::system::Unprivileged;
+    use super::super::system::UnprivilegedUser;
 
     const USER: u32 = 65_534;
     const OTHER: u32 = 65_533;
 
     #[test]
     fn link_of_another_user_to_a_store_is_refused() {
-        let user = Unprivileged::new(USER);
+        let user = UnprivilegedUser::new(USER);
         let store = user.home().path("service.db");
         let list = |path: &std::path::Path| {
             user.call(&["user", "list", "--store", path.to_str().unwrap(), "-ojson"]).run()
@@ -44,7 +44,7 @@ mod runtime_directory {
     use testkit::Call;
 
     use super::super::clean;
-    use super::super::system::Unprivileged;
+    use super::super::system::UnprivilegedUser;
 
     const USER: u32 = 65_534;
     const OTHER: u32 = 65_533;
@@ -61,8 +61,8 @@ mod runtime_directory {
     }
 
     /// A user whose vault has a passphrase, in the file `words`.
-    fn user_with_passphrase() -> Unprivileged {
-        let user = Unprivileged::new(USER);
+    fn user_with_passphrase() -> UnprivilegedUser {
+        let user = UnprivilegedUser::new(USER);
         user.home().write("words", "correct horse battery\n");
         user.own();
         user.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("hunter2").ok();
@@ -70,12 +70,12 @@ mod runtime_directory {
         user
     }
 
-    fn unlock(user: &Unprivileged, runtime: &Path) -> Call {
+    fn unlock(user: &UnprivilegedUser, runtime: &Path) -> Call {
         user.call(&["auth", "unlock", "--passphrase-file", "words", "-ojson"]).env("XDG_RUNTIME_DIR", runtime)
     }
 
     /// The name of the file with the cached key, as a private runtime directory has it.
-    fn name_of_key(user: &Unprivileged) -> String {
+    fn name_of_key(user: &UnprivilegedUser) -> String {
         let runtime = user.home().path("private");
         make_dir(&runtime, 0o700, USER);
         unlock(user, &runtime).ok();
@@ -88,7 +88,7 @@ mod runtime_directory {
     }
 
     #[track_caller]
-    fn is_refused(user: &Unprivileged, runtime: &Path) {
+    fn is_refused(user: &UnprivilegedUser, runtime: &Path) {
         let before = tree(runtime);
         let done = clean(unlock(user, runtime).run().exit(4));
         assert_eq!(done.code(), "NO_HOME", "{}", done.told());
@@ -170,7 +170,7 @@ mod runtime_directory {
 
     #[test]
     fn sockets_move_to_a_private_directory() {
-        let user = Unprivileged::new(USER);
+        let user = UnprivilegedUser::new(USER);
         let shared = user.home().path("shared");
         make_dir(&shared, 0o1777, 0);
         make_dir(&shared.join("sessile"), 0o777, OTHER);
@@ -193,7 +193,7 @@ mod runtime_directory {
 
     #[test]
     fn doctor_names_a_runtime_directory_that_is_open() {
-        let user = Unprivileged::new(USER);
+        let user = UnprivilegedUser::new(USER);
         let runtime = user.home().path("open");
         make_dir(&runtime, 0o755, USER);
         let done = user.call(&["doctor"]).env("XDG_RUNTIME_DIR", &runtime).run();
@@ -203,7 +203,7 @@ mod runtime_directory {
 
     #[test]
     fn bus_in_a_shared_directory_is_not_asked_for_secrets() {
-        let user = Unprivileged::new(USER);
+        let user = UnprivilegedUser::new(USER);
         let shared = user.home().path("shared");
         make_dir(&shared, 0o1777, 0);
         let bus = std::os::unix::net::UnixListener::bind(shared.join("bus")).unwrap();

@@ -231,7 +231,7 @@ fn last_operation(home: &Home) -> String {
 #[track_caller]
 fn assert_untrusted_context(home: &Home, name: &str) {
     let list = home.call(&["trust", "--list"]).ok().stdout();
-    assert!(list.starts_with("no project's file"), "{list}");
+    assert!(list.starts_with("no trusted files"), "{list}");
     let done = in_project(home, &["run", "--context", name, "--", "printenv", "EVIL"]).run().exit(125);
     assert!(done.stderr().contains("not trusted") && done.stdout().is_empty(), "{}", done.told());
 }

@@ -32,6 +32,9 @@ fn context_variable_that_holds_a_secret_is_refused() {
     is_refused(&home, &["context", "edit", "a", "--tool", &format!("npm.auth-token={SECRET}")]);
     is_refused(&home, &["context", "edit", "a", "--tool", &format!("npm.registry={URL}")]);
     is_refused(&home, &["context", "edit", "a", "--description", &format!("see {URL}")]);
+    let header = format!("agents.bot.headers=Authorization: Bearer {SECRET}");
+    is_refused(&home, &["context", "create", "b", "--setting", &header]);
+    is_refused(&home, &["context", "edit", "a", "--setting", &header]);
     home.write("in.toml", format!("[contexts.c]\n[contexts.d.env]\nGH_TOKEN = \"{SECRET}\"\n"));
     is_refused(&home, &["context", "import", "in.toml"]);
 }

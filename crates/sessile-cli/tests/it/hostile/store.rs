@@ -4,7 +4,7 @@ use std::process::Command;
 
 use testkit::Home;
 
-use super::system::Unprivileged;
+use super::system::UnprivilegedUser;
 use super::{clean, refused};
 use crate::home;
 
@@ -128,7 +128,7 @@ fn an_empty_store_is_one_that_was_not_filled_yet() {
 /// A state directory on a read-only medium, or of another user: what was decided still holds.
 #[test]
 fn a_store_in_a_read_only_directory_can_be_read() {
-    let user = Unprivileged::new(65_534);
+    let user = UnprivilegedUser::new(65_534);
     prepare(user.home(), |args| user.call(args).ok());
     user.own();
     let read = || {

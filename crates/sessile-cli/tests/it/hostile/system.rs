@@ -10,13 +10,13 @@ use super::{clean, refused_call};
 use crate::home;
 
 /// A home of a user whom modes stop; root they do not.
-pub(super) struct Unprivileged {
+pub(super) struct UnprivilegedUser {
     home: Home,
     program: tempfile::TempDir,
     uid: Option<u32>,
 }
 
-impl Unprivileged {
+impl UnprivilegedUser {
     /// As root, this user; as anyone else, oneself.
     pub(super) fn new(uid: u32) -> Self {
         let is_root = rustix::process::geteuid().is_root();
@@ -26,7 +26,7 @@ impl Unprivileged {
         std::fs::set_permissions(program.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::copy(bin, program.path().join("sessile")).unwrap();
         let home = Home::new(if is_root { "setpriv".into() } else { program.path().join("sessile") });
-        let user = Unprivileged { home, program, uid: is_root.then_some(uid) };
+        let user = UnprivilegedUser { home, program, uid: is_root.then_some(uid) };
         user.own();
         user
     }
@@ -71,7 +71,7 @@ impl Unprivileged {
 
 #[test]
 fn a_read_only_directory_is_an_error_and_reading_goes_on() {
-    let user = Unprivileged::new(65_534);
+    let user = UnprivilegedUser::new(65_534);
     user.home().write("p/.sessile/config.toml", "");
     user.own();
     user.call(&["context", "create", "a"]).ok();
@@ -109,7 +109,7 @@ fn a_read_only_directory_is_an_error_and_reading_goes_on() {
 
 #[test]
 fn a_file_that_may_not_be_read_is_an_error() {
-    let user = Unprivileged::new(65_534);
+    let user = UnprivilegedUser::new(65_534);
     user.call(&["config", "set", "env.A", "1", "--global"]).ok();
     user.modes(".config/sessile/config.toml", "a-rwx");
     for args in [&["status"][..], &["config", "set", "env.A", "2", "--global"], &["config", "get", "env.A"]] {
@@ -181,6 +181,30 @@ fn a_full_disk_is_an_error_that_changes_nothing() {
          \"$BIN\" context current | grep -qx a || echo WRONG context after
          \"$BIN\" doctor || echo WRONG doctor"
     ));
+}
+
+/// The disk is filled while the agent works: its reply is printed, and the task is found again.
+#[test]
+fn a_disk_that_fills_during_a_delivery_loses_no_reply() {
+    on_a_disk(
+        "size=2m",
+        "\"$BIN\" agent demo --port 0 > agent.out & agent=$!
+         for i in $(seq 600); do grep -q http agent.out && break; sleep 0.05; done
+         url=$(grep -o 'http://[0-9.:]*' agent.out | head -1)
+         \"$BIN\" session start --name w >/dev/null 2>&1
+         \"$BIN\" message send $url 'slow 3s the end' --session w > ../out 2> ../err & send=$!
+         for i in $(seq 600); do
+           \"$BIN\" conversation list --session w -ojson 2>/dev/null | grep -q 'task_id\": \"' && break; sleep 0.05
+         done
+         cat /dev/zero > fill 2>/dev/null; cat /dev/zero >> fill 2>/dev/null
+         wait $send; got=$?
+         [ $got = 3 ] || { rm fill; echo WRONG exit $got; cat ../err; }
+         rm -f fill
+         grep -qx 'the end' ../out || { echo WRONG reply; cat ../out; }
+         grep -q 'delivered, but the conversation was not saved' ../err || { echo WRONG; cat ../err; }
+         \"$BIN\" task watch --session w 2>&1 | grep -q 'the end' || echo WRONG watch
+         kill $agent",
+    );
 }
 
 /// A fresh home on a full disk: the first command makes directories, and can make nothing in them.

@@ -44,6 +44,9 @@ fn session_import_accepts_the_settings_of_config_set_only() {
         (json!({ "vault.backend": "helper", "vault.helper": helper }), "IN_SESSION"),
         (json!({ "\"vault\".'helper'": helper }), "IN_SESSION"),
         (json!({ "env.A": "fine", "vault.key-file": "/x" }), "IN_SESSION"),
+        (json!({ "chat.opener": helper }), "IN_SESSION"),
+        (json!({ "chat.'opener'": helper }), "IN_SESSION"),
+        (json!({ "agents.a.headers": ["X: @/etc/hostname"] }), "IN_SESSION"),
         (json!({ "context": "other" }), "IN_SESSION"),
         (json!({ "output": "zzz" }), "INVALID_VALUE"),
         (json!({ "lock-timeout": "-1s" }), "INVALID_VALUE"),
@@ -64,6 +67,49 @@ fn session_import_accepts_the_settings_of_config_set_only() {
 }
 
 #[test]
+fn session_sets_no_program_and_no_file_to_send() {
+    let home = home();
+    let helper = helper(&home);
+    let id = start(&home, &["--name", "web"]);
+    for (key, value) in [("chat.opener", &*helper), ("agents.a.headers", "X: @/etc/hostname")] {
+        let inside = || home.call(&["config", "set", key, value]).env("SESSILE_SESSION", &id);
+        refused_call(&home, inside, "IN_SESSION");
+        refused_call(&home, || home.call(&["config", "set", key, value, "--session", "web"]), "IN_SESSION");
+        let global = || home.call(&["config", "set", key, value, "--global"]).env("SESSILE_SESSION", &id);
+        refused_call(&home, global, "IN_SESSION");
+        let setting = format!("{key}={value}");
+        let create = || {
+            let call = home.call(&["context", "create", "evil", "--setting", &setting, "--no-input"]);
+            call.env("SESSILE_SESSION", &id)
+        };
+        refused_call(&home, create, "IN_SESSION");
+    }
+    let add = ["agent", "add", "a", "https://a.example", "-H", "X: @/etc/hostname", "--session", "web"];
+    refused_call(&home, || home.call(&add), "IN_SESSION");
+    // A person chooses them.
+    home.call(&["config", "set", "chat.opener", &helper, "--global"]).ok();
+}
+
+#[test]
+fn imported_context_with_a_program_is_reported() {
+    let home = home();
+    let helper = helper(&home);
+    home.write("in.toml", format!("[contexts.fine.settings]\nlock-timeout = \"3s\"\n[contexts.evil.settings.chat]\nopener = \"{helper}\"\n"));
+    let done = home.call(&["context", "import", "in.toml"]).ok();
+    assert!(done.stderr().contains("context \"evil\" sets chat.opener"), "{}", done.told());
+    assert!(!done.stderr().contains("fine\" sets"), "{}", done.told());
+}
+
+#[test]
+fn context_of_an_untrusted_project_sets_no_opener() {
+    let home = home();
+    let file = "[settings.chat]\nopener = \"/nonexistent/evil\"\n";
+    home.write("work/.sessile/contexts/dev.toml", file);
+    let get = || home.call(&["config", "get", "chat.opener", "--context", "dev"]).cwd("work").run();
+    assert!(!get().stdout().contains("evil"), "{}", get().told());
+}
+
+#[test]
 fn restored_session_setting_of_the_vault_or_context_is_ignored() {
     let home = home();
     let helper = helper(&home);
@@ -76,8 +122,12 @@ fn restored_session_setting_of_the_vault_or_context_is_ignored() {
             "INSERT INTO entry SELECT user, session, kind, '{key}', '\"{value}\"', 1, 0 FROM entry WHERE key = 'lock-timeout'"
         )
     };
-    let rows =
-        [insert("vault.backend", "helper"), insert("vault.helper", &helper), insert("context", "other")];
+    let rows = [
+        insert("vault.backend", "helper"),
+        insert("vault.helper", &helper),
+        insert("chat.opener", &helper),
+        insert("context", "other"),
+    ];
     sql(home.path("copy"), &rows.each_ref().map(String::as_str));
     home.call(&["backup", "restore", "copy", "--yes"]).ok();
     helper_stays_unused(&home, &id);
@@ -122,7 +172,11 @@ fn context_changed_inside_a_session_sets_no_vault() {
 fn variables_of_a_session_or_context_choose_no_vault() {
     let home = home();
     let helper = helper(&home);
-    let variables = [("SESSILE_VAULT_BACKEND", "helper"), ("SESSILE_VAULT_HELPER", &*helper)];
+    let variables = [
+        ("SESSILE_VAULT_BACKEND", "helper"),
+        ("SESSILE_VAULT_HELPER", &*helper),
+        ("SESSILE_CHAT_OPENER", &*helper),
+    ];
     let id = start(&home, &["--name", "web"]);
     let mut file = home.call(&["session", "export", &id, "-ojson"]).ok().json();
     for (name, value) in variables {
@@ -136,7 +190,13 @@ fn variables_of_a_session_or_context_choose_no_vault() {
     for flags in [["--session", "other"], ["--context", "staging"]] {
         let auth = ["--", &program, "auth", "set", flags[1], "--secret-stdin"];
         let done = clean(home.call(&["run"]).args(&flags).args(&auth).stdin("hunter2").ok());
-        assert!(done.stderr().contains("chooses a vault"), "{}", done.told());
+        for (name, _) in variables {
+            assert!(
+                done.stderr().contains(&format!("ignored {name}, which only the user sets")),
+                "{}",
+                done.told()
+            );
+        }
         assert!(!home.path("ran").exists(), "the helper was started: {}", home.read("ran"));
     }
 }

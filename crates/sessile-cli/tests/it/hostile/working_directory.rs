@@ -194,7 +194,7 @@ fn stopped_session_removes_nothing_through_a_link_above_tool_state() {
         let before = home.tree_of_people();
         let done = clean(home.call(&["session", "stop", "s1"]).ok());
         assert!(home.tree_of_people() == before, "{replaced}");
-        assert!(done.stderr().contains("was not removed"), "{}", done.told());
+        assert!(done.stderr().contains("did not remove"), "{}", done.told());
     }
 }
 

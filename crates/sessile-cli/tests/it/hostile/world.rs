@@ -206,7 +206,7 @@ fn contradicting_flags_are_refused() {
 #[test]
 fn without_any_home_reading_works_and_writing_says_what_to_set() {
     assert!(Command::new("setpriv").arg("--version").output().is_ok(), "setpriv (util-linux) is needed");
-    let home = super::system::Unprivileged::new(54_321);
+    let home = super::system::UnprivilegedUser::new(54_321);
     for variable in [None, Some("relative")] {
         let call = |args: &[&str]| match variable {
             Some(value) => home.call(args).env("HOME", value),

@@ -252,11 +252,23 @@ mod dry_run {
     }
 
     #[test]
-    fn its_table_is_one_that_people_can_read() {
+    fn its_text_begins_with_the_context_and_the_targets() {
         let home = home();
-        let told = run(&home, &["--dry-run"], TRACE).ok().stdout();
-        let longest = told.lines().map(str::len).max().unwrap();
-        assert!(longest < 300, "a line of {longest} characters");
-        assert!(told.lines().next().unwrap().contains("FROM"), "{told}");
+        home.write(".config/sessile/contexts/c.toml", "[tools.git]\nname = \"Stage\"\n");
+        let text = |flags: &[&str]| run(&home, &[&["--dry-run", "-cc"], flags].concat(), TRACE).ok().stdout();
+        let short = text(&[]);
+        let lines: Vec<&str> = short.lines().take(3).collect();
+        let expected = [
+            "context   c (flag --context)",
+            "session   a new one, deleted after the command",
+            "targets   git name Stage",
+        ];
+        assert_eq!(lines, expected, "{short}");
+        assert!(!short.contains("VARIABLE") && short.ends_with("; print them: --variables\n"), "{short}");
+        for flags in [&["--variables"][..], &["-v"]] {
+            let text = text(flags);
+            assert!(text.starts_with(expected[0]) && text.contains("\nVARIABLE "), "{text}");
+        }
+        assert!(short.lines().chain(text(&["--variables"]).lines()).all(|line| line.chars().count() <= 80));
     }
 }

@@ -58,6 +58,44 @@ fn next_run_pins_again_and_says_so_once() {
     assert_eq!(shown(&home, "s1")["drift"], json!([]));
 }
 
+/// The name stays, and the next command would go elsewhere under it.
+#[test]
+fn pinned_entry_with_another_address_is_drift() {
+    for toml in [CONTEXT, "[tools.kubectl]\ncontext = \"staging\"\nstrict = false\n"] {
+        for change in [
+            "kubectl config set-cluster c --server=http://127.0.0.1:99",
+            "kubectl config set-cluster own --server=http://127.0.0.1:99; kubectl config set-context staging --cluster=own",
+        ] {
+            let home = bound(toml);
+            let view =
+                ["sh", "-c", "kubectl config view --minify -o 'jsonpath={.clusters[0].cluster.server}'"];
+            let server = run(&home, &view).ok().stdout();
+            run(&home, &["sh", "-c", change]).ok();
+            let drift = shown(&home, "s1")["drift"].clone();
+            assert_eq!(drift[0]["key"], "context", "{change}: {drift}");
+            assert_eq!(drift[0]["current"], "localhost:99", "{change}: {drift}");
+            assert_eq!(status(&home)["drift"], drift);
+            let done = run(&home, &view).ok();
+            assert_eq!(done.stdout(), server, "{change}");
+            assert!(
+                done.stderr().contains("kubectl context was localhost:99; pinned to staging again"),
+                "{}",
+                done.told()
+            );
+            assert_eq!(run(&home, &view).ok().stderr(), "", "said once");
+            assert_eq!(shown(&home, "s1")["drift"], json!([]));
+        }
+    }
+}
+
+#[test]
+fn renewed_login_of_a_pinned_entry_does_not_drift() {
+    let home = bound(CONTEXT);
+    run(&home, &["kubectl", "config", "set-credentials", "u", "--token=renewed"]).ok();
+    assert_eq!(shown(&home, "s1")["drift"], json!([]));
+    assert_eq!(run(&home, &["true"]).ok().stderr(), "");
+}
+
 #[test]
 fn other_changes_of_a_copy_are_no_drift() {
     let home = bound(CONTEXT);
@@ -129,6 +167,17 @@ mod changed_copies {
         assert!(told.contains("docker"), "{told}");
     }
 
+    /// It touches them at any command.
+    #[test]
+    fn time_stamps_of_hf_do_not_count_as_changes() {
+        let home = home();
+        home.write(".cache/huggingface/token", "hf_own");
+        let script = "touch \"$HF_HOME/.check_for_update_done\" \"$HF_HOME/.check_for_skill_update_done\"; \
+                      cat \"$HF_HOME/token\"";
+        let done = home.call(&["run", "--", "sh", "-c", script]).with_tools().ok();
+        assert_eq!((done.stdout().as_str(), done.stderr().as_str()), ("hf_own", ""));
+    }
+
     #[test]
     fn history_of_a_session_lists_what_was_done_in_it() {
         let home = bound(CONTEXT);
@@ -139,6 +188,6 @@ mod changed_copies {
         let list = home.call(&["history", "--session", "s1", "--output", "json"]).ok().json();
         let commands: Vec<&str> =
             list.as_array().unwrap().iter().map(|one| one["command"].as_str().unwrap()).collect();
-        assert_eq!(commands, ["session state set", "config set"]);
+        assert_eq!(commands, ["session state set", "config set", "run"]);
     }
 }

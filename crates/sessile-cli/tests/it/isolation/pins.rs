@@ -62,7 +62,7 @@ mod kubectl {
             run(&home, IN_S1, &["sh", "-c", spoil]).ok();
             let done = run(&home, IN_S1, CURRENT).ok();
             assert_eq!(done.stdout(), "staging\n", "{spoil}");
-            assert!(done.stderr().contains("copied anew"), "{spoil}: {}", done.stderr());
+            assert!(done.stderr().contains("copied the state again"), "{spoil}: {}", done.stderr());
             assert_eq!(home.tree_of_people(), before, "{spoil}");
         }
     }
@@ -74,7 +74,7 @@ mod kubectl {
         run(&home, IN_S1, &["kubectl", "config", "delete-context", "staging"]).ok();
         home.write(".kube/config", kubeconfig(&["dev"]));
         let done = run(&home, IN_S1, CURRENT).run().exit(125);
-        assert!(done.stderr().contains("there is no \"staging\" in"), "{}", done.told());
+        assert!(done.stderr().contains("\"staging\" not found in"), "{}", done.told());
     }
 }
 

@@ -131,6 +131,54 @@ fn alias_is_withheld_by_its_identity() {
 }
 
 #[test]
+fn repeated_keys_hide_no_target() {
+    let home = guarded();
+    let text = clusters(&["staging", "production"])
+        .replace("- name: production\n", "- name: al\n  name: production\n")
+        .replace(
+            "clusters:\n",
+            "clusters:\n- name: c-alias\n  cluster: {server: 'https://staging.example.invalid', server: 'https://production.example.invalid'}\n",
+        )
+        + "- name: alias\n  context: {cluster: c-alias, user: u-production}\n";
+    home.write(".kube/config", text);
+    for name in ["production", "alias"] {
+        let command = ["kubectl", "--context", name, "config", "view", "--raw", "--minify"];
+        let told = run(&home, &[], &command).run().told();
+        assert!(!told.contains("t-production"), "{name}: {told}");
+    }
+    assert_withheld(&run(&home, &[], SHOW).ok().stdout());
+}
+
+#[test]
+fn merge_keys_hide_no_target() {
+    let home = guarded();
+    let text = clusters(&["staging", "production"])
+        .replace("cluster: {server: 'https://production", "cluster: &c {server: 'https://production")
+        .replace(
+            "users:\n",
+            "- name: c-alias\n  cluster: {<<: *c, insecure-skip-tls-verify: true}\nusers:\n",
+        );
+    home.write(".kube/config", text + "- name: alias\n  context: {cluster: c-alias, user: u-production}\n");
+    for name in ["production", "alias"] {
+        let command = ["kubectl", "--context", name, "config", "view", "--raw", "--minify"];
+        let told = run(&home, &[], &command).run().told();
+        assert!(!told.contains("t-production"), "{name}: {told}");
+    }
+    assert_withheld(&run(&home, &[], SHOW).ok().stdout());
+    // The entry of the protected target itself has a merge key.
+    let text = clusters(&["staging", "production"])
+        .replace("context: {cluster: c-production, ", "context: {<<: [{cluster: c-production}], ");
+    home.write(
+        ".kube/config",
+        text + "- name: alias\n  context: {cluster: c-production, user: u-production}\n",
+    );
+    assert_withheld(&run(&home, &[], SHOW).ok().stdout());
+    let create = ["context", "create", "al", "--bind", "kubectl.context=alias", "-ojson"];
+    let done = home.call(&create).run().exit(7);
+    assert_eq!(done.code(), "GUARD_APPROVAL", "{}", done.told());
+}
+
+#[test]
 fn alias_that_a_session_makes_is_gone_at_the_next_run() {
     let home = guarded();
     let flags = ["--session", "s1", "--context", "staging"];
@@ -204,6 +252,21 @@ fn context_file_that_cannot_be_read_fails_closed() {
     run(&home, &[], CONTEXTS).run().exit(125);
     home.write(".config/sessile/contexts/production.toml", "[tools.kubectl\n");
     run(&home, &[], CONTEXTS).ok();
+}
+
+/// What the file protects is not known then, so nothing may be opened.
+#[test]
+fn context_file_that_cannot_be_read_lets_no_other_context_bind_targets() {
+    let home = guarded();
+    let path = ".config/sessile/contexts/production.toml";
+    home.write(path, "guard = \"approval\"\n[tools.kubectl\n");
+    let create = ["context", "create", "free", "--bind", "kubectl.context=production"];
+    home.call(&create).run().exit(1);
+    let edit = ["context", "edit", "staging", "--bind", "kubectl.context=production"];
+    home.call(&edit).run().exit(1);
+    assert!(!home.path(".config/sessile/contexts/free.toml").exists());
+    home.write(path, "guard = \"approval\"\n[tools.kubectl]\ncontext = \"production\"\n");
+    home.call(&["context", "edit", "staging", "--description", "x"]).ok();
 }
 
 mod own_selection {
@@ -339,6 +402,26 @@ fn gh_account_is_withheld_with_its_token() {
 }
 
 #[test]
+fn gh_token_of_a_protected_account_is_withheld() {
+    let home = home();
+    let users = "    users:\n        release:\n            oauth_token: gho_release\n        ann:\n            oauth_token: gho_ann\n";
+    for (own, wanted) in [("gho_release", ""), ("gho_ann", "gho_ann\n")] {
+        home.write(
+            ".config/gh/hosts.yml",
+            format!("github.com:\n{users}    user: ann\n    oauth_token: {own}\n"),
+        );
+        home.write(
+            ".config/sessile/contexts/production.toml",
+            "guard = \"approval\"\n[tools.gh]\nhost = \"github.com\"\nuser = \"release\"\n",
+        );
+        let done = run(&home, &[], &["gh", "auth", "token"]).run();
+        assert_eq!(done.stdout(), wanted, "{}", done.told());
+        let copy = run(&home, &[], &["sh", "-c", "cat \"$GH_CONFIG_DIR/hosts.yml\""]).ok().stdout();
+        assert!(!copy.contains("release") && copy.contains("gho_ann"), "{copy}");
+    }
+}
+
+#[test]
 fn docker_context_is_withheld_with_its_alias_and_host() {
     testkit::require_tool("docker");
     let home = home();
@@ -413,7 +496,7 @@ mod reports {
             "  protected    kubectl context \"production\"\n",
             "  shared       kubectl context \"dev\", also bound by unguarded dev\n",
             "  unprotected  docker: the context default has no entry in a file\n",
-            "  unprotected  terraform: workspaces, whose state is in the project or in its backend\n",
+            "  unprotected  terraform: workspaces: their state is in the project or in its backend\n",
         ] {
             assert!(text.contains(line), "{line}{text}");
         }
@@ -437,8 +520,9 @@ mod reports {
     fn dry_run_and_verbose_name_what_is_withheld() {
         let home = guarded();
         let text = run(&home, &["--dry-run"], &["true"]).ok().stdout();
-        let line = "withhold kubectl context production, protected by context production\n";
-        assert!(text.contains(line), "{text}");
+        let line = "withheld  kubectl context production, protected by context production\n";
+        assert!(text.starts_with("context   none\nsession   "), "{text}");
+        assert!(text.contains(line) && !text.contains("VARIABLE"), "{text}");
         let json = run(&home, &["--dry-run", "-ojson"], &["true"]).ok().json();
         assert_eq!(json["withheld"][0]["name"], "production");
         let done = run(&home, &["-v"], &["true"]).ok();

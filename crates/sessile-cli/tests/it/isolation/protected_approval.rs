@@ -44,11 +44,11 @@ mod withdrawal {
         ];
         for way in ways {
             let home = guarded();
-            let (text, status) = home.shell().run("sessile context approve production --for 2s --yes");
+            let (text, status) = home.shell().run("sessile context approve production --for 5s --yes");
             assert_eq!(status, 0, "{text}");
             run(&home, PRODUCTION, &["true"]).ok();
             assert!(copy(&home).contains("t-production"));
-            std::thread::sleep(Duration::from_millis(2100));
+            std::thread::sleep(Duration::from_millis(5100));
             way(&home);
             assert!(!copy(&home).contains("production"), "{}", copy(&home));
         }
@@ -66,7 +66,7 @@ mod lapse {
 
     /// A command that waits until its copy has lost the target, and says what is left.
     const WAIT: &str = "grep -q t-production \"$KUBECONFIG\" || exit 3
-        for i in $(seq 100); do grep -q production \"$KUBECONFIG\" || break; sleep 0.1; done
+        for i in $(seq 400); do grep -q production \"$KUBECONFIG\" || break; sleep 0.1; done
         sleep 1; ! grep -q production \"$KUBECONFIG\"";
 
     #[test]
@@ -79,7 +79,7 @@ mod lapse {
         ];
         for flags in ways {
             let home = guarded();
-            approve_for(&home, "3s");
+            approve_for(&home, "6s");
             let done = run(&home, flags, &["sh", "-c", WAIT]).run().exit(0);
             let said = "the approval of context \"production\" ended";
             assert!(done.stderr().contains(said), "{flags:?}: {}", done.told());
@@ -90,11 +90,11 @@ mod lapse {
     #[test]
     fn longer_approval_keeps_the_target() {
         let home = guarded();
-        approve_for(&home, "3s");
-        let script = "touch started; sleep 5; grep -q t-production \"$KUBECONFIG\"";
+        approve_for(&home, "6s");
+        let script = "touch started; sleep 8; grep -q t-production \"$KUBECONFIG\"";
         let mut child = run(&home, PRODUCTION, &["sh", "-c", script]).command().spawn().unwrap();
         eventually("the command starts", || home.path("started").exists());
-        approve_for(&home, "7s");
+        approve_for(&home, "16s");
         assert!(child.wait().unwrap().success());
         // The watcher waits for the second one, and a later command shares it.
         run(&home, PRODUCTION, &["sh", "-c", WAIT]).ok();
@@ -186,14 +186,14 @@ mod requests {
         refused(&home, &["kubectl", "get", "pods"]).run().exit(125);
         let choose = || home.call(&["context", "approve", "--pending"]).env("TERM", "xterm").tty();
         let mut terminal = choose();
-        terminal.expect("esc leaves");
+        terminal.expect("esc cancels");
         terminal.interrupt();
         terminal.finish();
         assert_eq!(pending(&home).len(), 2);
         let mut terminal = choose();
-        terminal.expect("esc leaves");
+        terminal.expect("esc cancels");
         terminal.type_line("kubectl");
-        terminal.expect("Open context \"production\"");
+        terminal.expect("Approve context \"production\"");
         terminal.type_line("y");
         assert_eq!(terminal.finish().1, 0);
         let left = pending(&home);

@@ -209,6 +209,123 @@ const BY_FILES: &[FileCase] = &[
         stays: &["keep"],
         goes: &["gone"],
     },
+    FileCase {
+        tool: "pnpm",
+        binding: "registry = \"https://npm.corp.example/prod/\"",
+        original: ".config/pnpm/auth.ini",
+        copy: "xdg/config/pnpm/auth.ini",
+        text: "registry=https://public.example/\n@corp:registry=https://npm.corp.example/prod/\n//npm.corp.example/prod/:_authToken=GO1\n//public.example/:_authToken=KEEP\n",
+        stays: &["KEEP", "@corp:registry="],
+        goes: &["GO1"],
+    },
+    FileCase {
+        tool: "pnpm",
+        binding: "registry = \"https://npm.corp.example/prod/\"",
+        original: ".npmrc",
+        copy: "npm/npmrc",
+        text: "registry=https://public.example/\n@corp:registry=https://npm.corp.example/prod/\n//npm.corp.example/prod/:_authToken=GO1\n//public.example/:_authToken=KEEP\n",
+        stays: &["KEEP", "@corp:registry="],
+        goes: &["GO1"],
+    },
+    FileCase {
+        tool: "psql",
+        binding: "service = \"production\"",
+        original: ".pg_service.conf",
+        copy: "pg/service.conf",
+        text: "[staging]\nhost=p.example\ndbname=d\nuser=keep\n[production]\nhost=p.example\ndbname=gone\n[alias]\nhost=p.example\ndbname=gone\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"production\"",
+        original: ".my.cnf",
+        copy: "home/.my.cnf",
+        text: "[client]\nhost=p.example\npassword=gone\n[client_staging]\nhost=p.example\nport=3307\nuser=keep\n[client_production]\nhost=p.example\n[client_alias]\nhost=p.example\nport=3306\nuser=gone\n",
+        stays: &["keep", "3307"],
+        goes: &["gone", "3306"],
+    },
+    FileCase {
+        tool: "databricks",
+        binding: "profile = \"production\"",
+        original: ".databrickscfg",
+        copy: "databricks/cfg",
+        text: "[production]\nhost = https://p.example\nauth_type = databricks-cli\n[staging]\nhost = https://p.example\nclient_id = keep\n[alias]\nhost = https://P.example\nauth_type = external-browser\n",
+        stays: &["keep"],
+        goes: &["databricks-cli", "external-browser", "alias"],
+    },
+    FileCase {
+        tool: "snow",
+        binding: "connection = \"production\"",
+        original: ".snowflake/config.toml",
+        copy: "snowflake/config.toml",
+        text: "default_connection_name = \"staging\"\n[connections.staging]\naccount = \"keep\"\nuser = \"u\"\n[connections.production]\naccount = \"gone\"\nuser = \"Admin\"\n[connections.alias]\naccount = \"GONE\"\nuser = \"ADMIN\"\n",
+        stays: &["keep"],
+        goes: &["gone", "GONE", "alias"],
+    },
+    FileCase {
+        tool: "rclone",
+        binding: "remote = \"production\"",
+        original: ".config/rclone/rclone.conf",
+        copy: "rclone/rclone.conf",
+        text: "[staging]\ntype = sftp\nhost = keep\n[production]\ntype = sftp\nhost = gone\n[alias]\ntype = sftp\nhost = gone\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "modal",
+        binding: "profile = \"production\"",
+        original: ".modal.toml",
+        copy: "modal/modal.toml",
+        text: "[staging]\ntoken_id = \"keep\"\ntoken_secret = \"s\"\nactive = true\n[production]\ntoken_id = \"gone\"\ntoken_secret = \"p\"\n[alias]\ntoken_id = \"gone\"\ntoken_secret = \"p\"\n",
+        stays: &["keep", "active"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "prefect",
+        binding: "profile = \"production\"",
+        original: ".prefect/profiles.toml",
+        copy: "prefect/profiles.toml",
+        text: "active = \"staging\"\n[profiles.staging]\nPREFECT_API_URL = \"https://keep.example/api\"\n[profiles.production]\nPREFECT_API_URL = \"https://gone.example/api\"\nPREFECT_API_KEY = \"k\"\n[profiles.alias]\nPREFECT_API_URL = \"https://gone.example/api/\"\n",
+        stays: &["keep", "active = \"staging\""],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "podman",
+        binding: "connection = \"production\"",
+        original: ".config/containers/podman-connections.json",
+        copy: "containers/podman-connections.json",
+        text: "{\"Connection\":{\"Default\":\"staging\",\"Connections\":{\"staging\":{\"URI\":\"ssh://u@keep.example/run/p.sock\"},\"production\":{\"URI\":\"ssh://u@gone.example/run/p.sock\"},\"alias\":{\"URI\":\"ssh://root@gone.example/run/p.sock\"}}}}",
+        stays: &["keep", "Default"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "podman",
+        binding: "connection = \"production\"",
+        original: ".config/containers/containers.conf",
+        copy: "containers/containers.conf",
+        text: "[engine]\nactive_service = \"staging\"\n[engine.service_destinations]\n[engine.service_destinations.staging]\nuri = \"ssh://u@keep.example/run/p.sock\"\n[engine.service_destinations.production]\nuri = \"ssh://u@gone.example/run/p.sock\"\n[engine.service_destinations.alias]\nuri = \"ssh://u@gone.example/run/p.sock\"\n",
+        stays: &["keep", "active_service"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "openstack",
+        binding: "cloud = \"production\"",
+        original: ".config/openstack/clouds.yaml",
+        copy: "openstack/clouds.yaml",
+        text: "clouds:\n  staging:\n    auth: {auth_url: 'https://keep.example:5000/v3', username: u, project_name: p}\n  production:\n    auth: {auth_url: 'https://gone.example:5000/v3', username: u, project_name: p}\n  alias:\n    auth: {auth_url: 'https://gone.example:5000/v3', username: u, project_name: p}\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "openstack",
+        binding: "cloud = \"production\"",
+        original: ".config/openstack/secure.yaml",
+        copy: "openstack/secure.yaml",
+        text: "clouds:\n  staging:\n    auth: {password: keep}\n  production:\n    auth: {password: gone}\n",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
 ];
 
 #[test]
@@ -223,6 +340,24 @@ fn copies_of_other_tools_do_not_hold_what_is_protected() {
         run(&home, &["--session", "s1", "--isolate", case.level()], &["true"]).ok();
         case.check(&home, "s1");
     }
+}
+
+#[test]
+fn gcloud_accounts_without_a_project_are_the_same() {
+    let home = home();
+    let context = "guard = \"explicit\"\n[tools.gcloud]\nconfiguration = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    for (name, text) in [
+        ("production", "account = admin@example.com\n"),
+        ("alias", "account = admin@example.com\n"),
+        ("staging", "account = admin@example.com\nproject = s\n"),
+    ] {
+        let path = format!(".config/gcloud/configurations/config_{name}");
+        home.write(path, format!("[core]\n{text}"));
+    }
+    run(&home, &["--session", "s1"], &["true"]).ok();
+    let held = |name: &str| room(&home, "s1").join(format!("gcloud/configurations/config_{name}")).exists();
+    assert_eq!(["production", "alias", "staging"].map(held), [false, false, true]);
 }
 
 #[test]
@@ -277,7 +412,7 @@ fn context_show_names_targets_whose_login_rotates() {
         let name = name.trim_matches('"');
         let login = home.path(file);
         let reason = format!(
-            "{tool}: the {key} {name} stays in every session: its login in {} rotates, and a copy would be logged out",
+            "{tool}: the {key} {name} stays in every session: the login in {} rotates; a copy would be logged out",
             login.display()
         );
         let shown = home.call(&["context", "show", "production"]).ok().stdout();
@@ -302,7 +437,7 @@ fn error_names_the_original_of_a_copy_without_its_protected_targets() {
     }
     home.write(".s3cfg", "[default]\naccess_key = production\nsecret_key = s\n");
     let done = run(&home, &["--context", "staging"], &["true"]).run().exit(125);
-    assert!(done.told().contains("there is no \"staging\" in ~/.s3cfg"), "{}", done.told());
+    assert!(done.told().contains("\"staging\" not found in ~/.s3cfg"), "{}", done.told());
 }
 
 /// The token in use is a file without a name; it is the stored one of the same value.
@@ -321,4 +456,42 @@ fn hf_with_a_protected_token_in_use_does_not_start() {
     assert!(!done.told().contains("hf_gone"), "{}", done.told());
     let held = run(&home, &["--session", "s1"], &["sh", "-c", "cat \"$HF_HOME/token\""]).ok().stdout();
     assert_eq!(held, "");
+}
+
+/// The copy in the room is nothing that a person could repair.
+#[test]
+fn error_of_a_broken_file_names_the_original() {
+    let home = home();
+    home.write(".config/sessile/contexts/staging.toml", "[tools.kubectl]\ncontext = \"staging\"\n");
+    home.write(".kube/config", "contexts: [staging\n  broken: {\n");
+    let done = run(&home, &["--context", "staging"], &["true"]).run().exit(125);
+    assert!(
+        done.stderr().contains("~/.kube/config:2:")
+            || done.stderr().contains(&home.path(".kube/config").display().to_string()),
+        "{}",
+        done.told()
+    );
+    assert!(!done.stderr().contains("/rooms/"), "{}", done.told());
+}
+
+/// A subscription has an id and a name, and both are known.
+#[test]
+fn az_subscription_is_known_by_its_id_and_its_name() {
+    let home = home();
+    home.write(
+        ".azure/azureProfile.json",
+        "\u{feff}{\"subscriptions\":[{\"id\":\"1\",\"name\":\"Staging\",\"isDefault\":true}]}",
+    );
+    for name in ["Staging", "1"] {
+        let bind = format!("az.subscription={name}");
+        let done =
+            home.call(&["context", "create", &format!("az-{}", name.to_lowercase()), "--bind", &bind]).ok();
+        assert!(!done.stderr().contains("not found"), "{}", done.told());
+    }
+    let done = home.call(&["context", "create", "other", "--bind", "az.subscription=Stagin"]).ok();
+    assert!(
+        done.stderr().contains("\"Stagin\" not found") && done.stderr().contains("Staging"),
+        "{}",
+        done.told()
+    );
 }

@@ -190,7 +190,7 @@ pub(super) fn write_contexts(home: &Home, tool: &str, binding: impl Fn(&str) -> 
 
 /// How a context is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ReachRoute {
     Flag,
     Variable,
     Directory,
@@ -199,28 +199,33 @@ pub(super) enum Way {
     None,
 }
 
-pub(super) const SELECTING: [Way; 5] =
-    [Way::Flag, Way::Variable, Way::Directory, Way::Terminal, Way::Session];
+pub(super) const SELECTING: [ReachRoute; 5] = [
+    ReachRoute::Flag,
+    ReachRoute::Variable,
+    ReachRoute::Directory,
+    ReachRoute::Terminal,
+    ReachRoute::Session,
+];
 
 /// A home in which `staging` is selected in one way; the terminal of that way, if it is one.
-pub(super) struct Selected {
+pub(super) struct SelectedTarget {
     home: Home,
-    pub(super) way: Way,
+    pub(super) way: ReachRoute,
     terminal: Option<std::cell::RefCell<testkit::Tty>>,
 }
 
-impl Selected {
-    pub(super) fn new(home: Home, way: Way) -> Self {
+impl SelectedTarget {
+    pub(super) fn new(home: Home, way: ReachRoute) -> Self {
         home.private_dir("project");
         let mut terminal = None;
         match way {
-            Way::Directory => {
+            ReachRoute::Directory => {
                 home.call(&["context", "use", "staging", "--dir"]).cwd("project").ok();
             }
-            Way::Session => {
+            ReachRoute::Session => {
                 home.call(&["session", "start", "--name", "pinned", "--context", "staging"]).ok();
             }
-            Way::Terminal => {
+            ReachRoute::Terminal => {
                 let mut shell = home.shell();
                 shell.run(&format!("export PATH={}", testkit::tool_path().display()));
                 let production = registry("production");
@@ -231,21 +236,21 @@ impl Selected {
                 assert_eq!(status, 0, "{text}");
                 terminal = Some(std::cell::RefCell::new(shell));
             }
-            Way::Flag | Way::Variable | Way::None => {}
+            ReachRoute::Flag | ReachRoute::Variable | ReachRoute::None => {}
         }
-        Selected { home, way, terminal }
+        SelectedTarget { home, way, terminal }
     }
 
     fn call(&self, args: &[&str]) -> Call {
         let flags: &[&str] = match self.way {
-            Way::Flag => &["--context", "staging"],
-            Way::Session => &["--session", "pinned"],
+            ReachRoute::Flag => &["--context", "staging"],
+            ReachRoute::Session => &["--session", "pinned"],
             _ => &[],
         };
         let (command, rest) = args.split_first().unwrap();
         let call = self.home.call(&[command]).args(flags).args(rest).with_tools().cwd("project");
         let call = call.env("STS", sts()).env("NPM", registry("production"));
-        if self.way == Way::Variable { call.env("SESSILE_CONTEXT", "staging") } else { call }
+        if self.way == ReachRoute::Variable { call.env("SESSILE_CONTEXT", "staging") } else { call }
     }
 
     /// What a call prints, and its status.
@@ -268,6 +273,12 @@ impl Selected {
         (value != "null").then(|| value.trim_matches('"').to_owned())
     }
 
+    pub(super) fn run_verbosely(&self, level: &str, command: &[String]) -> (String, i32) {
+        let mut args = vec!["run", "--verbose", "--isolate", level, "--"];
+        args.extend(command.iter().map(String::as_str));
+        self.text(&args)
+    }
+
     pub(super) fn run(&self, level: &str, command: &[String]) -> (String, i32) {
         let mut args = vec!["run", "--isolate", level, "--"];
         args.extend(command.iter().map(String::as_str));
@@ -278,7 +289,7 @@ impl Selected {
 fn try_tool(name: &str) {
     let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
     for way in SELECTING {
-        let selected = Selected::new(home_of(tool, "production"), way);
+        let selected = SelectedTarget::new(home_of(tool, "production"), way);
         for level in LEVELS {
             assert_eq!(selected.status().as_deref(), Some("staging"), "{name} {way:?} {level}");
             let (text, status) = selected.run(level, &(tool.ask)());
@@ -295,7 +306,7 @@ fn try_tool(name: &str) {
             );
         }
     }
-    let own = Selected::new(home_of(tool, "dev"), Way::None);
+    let own = SelectedTarget::new(home_of(tool, "dev"), ReachRoute::None);
     for level in LEVELS {
         assert_eq!(own.status(), None, "{name} {level}");
         let (text, status) = own.run(level, &(tool.ask)());
@@ -305,7 +316,7 @@ fn try_tool(name: &str) {
             assert!(!reached(&text).contains(&"production"), "{name} {level} {trick}: {text}");
         }
     }
-    let own = Selected::new(home_of(tool, "production"), Way::None);
+    let own = SelectedTarget::new(home_of(tool, "production"), ReachRoute::None);
     for level in LEVELS {
         let (text, status) = own.run(level, &(tool.ask)());
         assert_eq!(reached(&text), Vec::<&str>::new(), "{name} {level}: {text}");
@@ -357,7 +368,7 @@ fn variables_of_the_caller_reach_no_protected_target() {
                 home.read(".kube/config").replace("current-context: dev", "current-context: production");
             home.write("other/config", other);
         }
-        let own = Selected::new(home, Way::None);
+        let own = SelectedTarget::new(home, ReachRoute::None);
         for level in LEVELS {
             let with = |command: &[&str]| {
                 let mut call = own.call(&["run", "--isolate", level, "--"]).args(command);

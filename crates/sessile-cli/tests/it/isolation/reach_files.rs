@@ -6,7 +6,9 @@
 use testkit::Home;
 
 use crate::home;
-use crate::isolation::reach::{LEVELS, NAMES, SELECTING, Selected, Way, reached, write_contexts};
+use crate::isolation::reach::{
+    LEVELS, NAMES, ReachRoute, SELECTING, SelectedTarget, reached, write_contexts,
+};
 
 /// What a tool's files say of its targets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -321,7 +323,7 @@ fn home_of(tool: &FileTool, selected: &str) -> Home {
 
 impl FileTool {
     /// What the session's files hold, and the status of the call.
-    fn look(&self, selected: &Selected, level: &str) -> (Vec<&'static str>, i32, String) {
+    fn look(&self, selected: &SelectedTarget, level: &str) -> (Vec<&'static str>, i32, String) {
         // Messages of a call may name a target that the files do not hold.
         let script = format!("cat {} 2>/dev/null | sed 's/^/held: /'", self.files);
         let (text, status) = selected.run(level, &["sh".to_owned(), "-c".to_owned(), script]);
@@ -334,7 +336,7 @@ impl FileTool {
         level == "home" || self.pinned_by.is_none()
     }
 
-    fn check_bound(&self, selected: &Selected, level: &str) {
+    fn check_bound(&self, selected: &SelectedTarget, level: &str) {
         let cell = format!("{} {:?} {level}", self.name, selected.way);
         assert_eq!(selected.status().as_deref(), Some("staging"), "{cell}");
         if let (false, Some(variable)) = (self.is_moved(level), self.pinned_by) {
@@ -354,9 +356,14 @@ impl FileTool {
         assert_eq!((holds, status), wanted, "{cell}: {text}");
     }
 
-    fn check_own(&self, own: &Selected, level: &str, user_selects: &str) {
+    fn check_own(&self, own: &SelectedTarget, level: &str, user_selects: &str) {
         let cell = format!("{} {user_selects} {level}", self.name);
         if !self.is_moved(level) {
+            // Its file stays, so nothing may claim that the target was withheld.
+            let (text, _) = own.run(level, &[self.program.to_owned(), "--version".to_owned()]);
+            assert!(text.contains("isolation level env does not withhold"), "{cell}: {text}");
+            let (text, _) = own.run_verbosely(level, &["true".to_owned()]);
+            assert!(!text.contains(&format!("withheld {}", self.name)), "{cell}: {text}");
             return;
         }
         let (holds, status, text) = self.look(own, level);
@@ -376,13 +383,13 @@ impl FileTool {
 fn try_tool(name: &str) {
     let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
     for way in SELECTING {
-        let selected = Selected::new(home_of(tool, "production"), way);
+        let selected = SelectedTarget::new(home_of(tool, "production"), way);
         for level in LEVELS {
             tool.check_bound(&selected, level);
         }
     }
     for user_selects in ["dev", "production"] {
-        let own = Selected::new(home_of(tool, user_selects), Way::None);
+        let own = SelectedTarget::new(home_of(tool, user_selects), ReachRoute::None);
         for level in LEVELS {
             assert_eq!(own.status(), None, "{name} {level}");
             tool.check_own(&own, level, user_selects);

@@ -225,6 +225,15 @@ mod status {
     }
 
     #[test]
+    fn binding_of_a_call_without_its_target_names_the_flag() {
+        let home = home();
+        home.write(".kube/config", "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n");
+        let done = run(&home, &["--bind", "kubectl.context=nope", "-ojson"], &["true"]).run().exit(125);
+        assert_eq!(done.code(), "BINDING_NOT_FOUND");
+        assert_eq!(done.json_error()["hint"], "bind another target: --bind kubectl.context=NAME");
+    }
+
+    #[test]
     fn what_sessile_itself_cannot_do_is_125_with_the_code_in_the_error() {
         let home = home();
         let done = run(&home, &["--context", "nope", "-ojson"], &["true"]).run().exit(125);

@@ -104,6 +104,28 @@ mod start_up_files {
     }
 
     #[test]
+    fn bash_with_a_socket_for_input_does_not_lead_out_of_the_session() {
+        let home = home();
+        home.write(".bashrc", "export KUBECONFIG=$HOME/.kube/config\n");
+        // As agents start their commands. Without a shell above, bash takes that for a remote login.
+        let ask = "import socket, subprocess\na, b = socket.socketpair()\n\
+                   subprocess.run(['bash', '-c', 'echo $KUBECONFIG'], stdin=a)";
+        for level in ["", "0"] {
+            let told = home
+                .call(&["run", "--session", "s1", "--", "python3", "-c", ask])
+                .env("SHLVL", level)
+                .with_tools()
+                .ok()
+                .stdout();
+            assert!(is_inside(&home, &told), "{told}");
+        }
+        let outside = home.tool("python3", &["-c", ask]).ok().stdout();
+        assert!(outside.ends_with("/.kube/config\n") && !is_inside(&home, &outside), "{outside}");
+        let told = home.call(&["run", "--", "sh", "-c", "echo $SHLVL"]).env("SHLVL", "3").ok().stdout();
+        assert_eq!(told, "3\n", "the caller's own count stays");
+    }
+
+    #[test]
     fn variable_name_with_shell_syntax_is_not_executed() {
         let home = home();
         home.write(

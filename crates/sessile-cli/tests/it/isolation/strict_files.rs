@@ -317,7 +317,7 @@ fn s3cmd_with_another_account_does_not_start() {
     let home = bound("[tools.s3cmd]\naccount = \"STAGING\"\n");
     home.write(".s3cfg", "[default]\naccess_key = PRODUCTION\nsecret_key = x\n");
     let done = run(&home, &["true"]).run().exit(125);
-    assert!(done.stderr().contains("there is no \"STAGING\" in"), "{}", done.told());
+    assert!(done.stderr().contains("\"STAGING\" not found in"), "{}", done.told());
     assert!(done.stderr().contains(".s3cfg"), "{}", done.told());
     let home = bound("[tools.s3cmd]\naccount = \"STAGING\"\n");
     home.write(".s3cfg", "[default]\naccess_key = STAGING\nsecret_key = x\n");

@@ -9,8 +9,12 @@ use crate::{eventually, home, live, lives};
 /// The two ways: the command in place of the program, and with the program as its parent.
 const WAYS: [&str; 2] = ["--session s1", ""];
 
+/// The same, and a third one with a copy of the output. What is typed in its last moment belongs to the command, so tests that
+/// type ahead are in `output_log`.
+const ALL_WAYS: [&str; 3] = ["--session s1", "", "--session s1 --log"];
+
 /// A shell with job control, in which the program is found by its name.
-fn interactive(home: &Home) -> Tty {
+pub(super) fn interactive(home: &Home) -> Tty {
     let dir = home.program().parent().unwrap().display();
     let call = home.tool("bash", &["--norc", "--noprofile", "--noediting", "-i"]);
     let mut shell = call
@@ -23,7 +27,7 @@ fn interactive(home: &Home) -> Tty {
 }
 
 /// An interactive shell ignores the signal that would end it otherwise.
-fn leave(mut shell: Tty) {
+pub(super) fn leave(mut shell: Tty) {
     shell.type_line("exit");
     shell.finish();
 }
@@ -32,7 +36,7 @@ fn leave(mut shell: Tty) {
 fn a_reader_that_has_enough_ends_the_command_quietly() {
     let home = home();
     let mut shell = interactive(&home);
-    for way in WAYS {
+    for way in ALL_WAYS {
         let (text, _) = shell.run(&format!("sessile run {way} -- yes | head -1; echo ${{PIPESTATUS[0]}}"));
         assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["y", "141"], "{way}: {text}");
     }
@@ -45,7 +49,7 @@ fn it_ignores_and_blocks_no_signal_that_its_caller_does_not() {
     let script = "grep -E 'Sig(Ign|Blk)' /proc/self/status";
     for before in ["", "trap '' HUP; ", "trap '' INT TERM; "] {
         let bare = home.tool("bash", &["-c", &format!("{before} {script}")]).ok().stdout();
-        for way in WAYS {
+        for way in ALL_WAYS {
             let line = format!("{before} \"$0\" run {way} -- bash -c \"{script}\"");
             let told = home.tool("bash", &["-c", &line]).arg(home.program()).ok().stdout();
             assert_eq!(told, bare, "{before:?} {way}");
@@ -56,7 +60,7 @@ fn it_ignores_and_blocks_no_signal_that_its_caller_does_not() {
 #[test]
 fn under_nohup_it_outlives_its_terminal() {
     let home = home();
-    for (number, way) in WAYS.into_iter().enumerate() {
+    for (number, way) in ALL_WAYS.into_iter().enumerate() {
         let mut shell = interactive(&home);
         let file = format!("pid{number}");
         let run =
@@ -76,7 +80,7 @@ fn under_nohup_it_outlives_its_terminal() {
 fn ctrl_c_reaches_the_command_once() {
     let home = home();
     let mut shell = interactive(&home);
-    for way in WAYS {
+    for way in ALL_WAYS {
         shell.type_line(&format!(
             "sessile run {way} -- bash -c 'trap \"echo caught; n=1\" INT; echo ready; while [ -z \"$n\" ]; \
              do sleep 0.05; done; sleep 0.3; exit 7'; echo status $?"
@@ -141,7 +145,7 @@ fn a_command_that_stops_itself_gives_the_terminal_back() {
 fn it_has_the_terminal() {
     let home = home();
     let mut shell = interactive(&home);
-    for way in WAYS {
+    for way in ALL_WAYS {
         let (text, status) =
             shell.run(&format!("sessile run {way} -- sh -c 'test -t 0 && test -t 1 && tty'"));
         assert_eq!(status, 0, "{text}");
@@ -193,7 +197,7 @@ fn one_that_leaves_a_daemon_behind_returns_at_once_and_its_room_stays_for_that()
     assert!(live(&home).is_empty());
 }
 
-fn kill(pid: &str, signal: &str) {
+pub(super) fn kill(pid: &str, signal: &str) {
     let status = std::process::Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status();
     assert!(status.unwrap().success());
 }

@@ -26,7 +26,7 @@ mod list {
             assert!(listed.iter().any(|one| one["name"] == name), "{name}");
         }
         let kubectl = listed.iter().find(|one| one["name"] == "kubectl").unwrap();
-        assert_eq!(kubectl["bind"], serde_json::json!(["context", "namespace", "strict"]));
+        assert_eq!(kubectl["bind"], serde_json::json!(["context", "namespace", "kubeconfig", "strict"]));
         assert_eq!(kubectl["source"], "built in");
     }
 
@@ -103,7 +103,7 @@ mod profiles {
         let done = env();
         assert!(done.stdout().contains("NEW_HOME="), "{}", done.told());
         assert!(!done.stdout().contains("MY_GIT=") && done.stdout().contains("GIT_CONFIG_GLOBAL="));
-        assert!(done.stderr().contains("is known already"), "{}", done.stderr());
+        assert!(done.stderr().contains("already exists"), "{}", done.stderr());
         home.write("p/.sessile/tools/new.toml", NEW.replace("NEW_HOME", "PATH"));
         assert!(!env().stdout().contains("PATH=/home"), "what was changed since is not trusted");
     }
@@ -178,7 +178,7 @@ mod check {
         home.write(".config/sessile/tools/word.toml", profile("word", "WORD_FIEL"));
         let done = home.call(&["tool", "check", "word"]).run().exit(1);
         assert!(done.stdout().contains("NOT ISOLATED"), "{}", done.told());
-        assert!(done.stdout().contains("session 1 selected \"w1\" and reads \"w2\""), "{}", done.told());
+        assert!(done.stdout().contains("session 1 selected \"w1\" but read \"w2\""), "{}", done.told());
         assert!(done.stdout().contains("new ~/.word (3 bytes)"), "every byte is told: {}", done.told());
         assert!(!home.path(".word").exists(), "and none of it is here");
     }

@@ -33,7 +33,7 @@ fn standard_output_is_the_snippet_and_nothing_else() {
       }
     }
     --- stderr
-    it goes into .mcp.json; to a file that is there, add the entry
+    put the snippet into .mcp.json; if the file exists, add the entry to it
     or: claude mcp add --scope project sessile -- sessile mcp
     "#);
     let done = home.call(&["mcp", "config", "--client", "opencode", "--read-only"]).env("PATH", &path).ok();
@@ -51,7 +51,7 @@ fn standard_output_is_the_snippet_and_nothing_else() {
       }
     }
     --- stderr
-    it goes into opencode.json or, for all projects, ~/.config/opencode/opencode.json; to a file that is there, add the entry
+    put the snippet into opencode.json or, for all projects, ~/.config/opencode/opencode.json; if the file exists, add the entry to it
     "#);
     let quiet =
         home.call(&["mcp", "config", "--client", "codex", "--allow-run", "--quiet"]).env("PATH", path).ok();
@@ -259,8 +259,8 @@ fn a_service_is_named_by_its_address_and_its_token_is_not_in_the_snippet() {
     url = "https://sessions.example/mcp"
     bearer_token_env_var = "SESSILE_TOKEN"
     --- stderr
-    it goes into ~/.codex/config.toml; to a file that is there, add the entry
-    the token is the client's to know: in the variable SESSILE_TOKEN, or typed where it asks for it
+    put the snippet into ~/.codex/config.toml; if the file exists, add the entry to it
+    the client reads the token from SESSILE_TOKEN, or prompts for it
     "#);
     let mut able = 0;
     for client in clients() {

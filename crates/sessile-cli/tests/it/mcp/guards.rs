@@ -72,7 +72,7 @@ fn without_somebody_to_ask_it_stays_shut() {
     for (tool, given) in [("run", touch("prod")), ("start_session", json!({ "context": "prod" }))] {
         let told = refused(&client.call(tool, given));
         assert_eq!((&told["code"], &told["context"]), (&json!("GUARD_APPROVAL"), &json!("prod")));
-        assert!(told["hint"].as_str().unwrap().contains("only a person can open it"), "{told}");
+        assert!(told["hint"].as_str().unwrap().contains("only a person can approve it"), "{told}");
     }
     assert!(client.asked().is_empty());
     // One who can only be sent to a page is not asked by a form.
@@ -124,7 +124,7 @@ fn somebody_who_says_yes_opens_it_and_the_call_goes_on() {
         let questions = asked.lock().unwrap().clone();
         assert_eq!(questions.len(), 1, "{version}");
         let question = questions[0]["message"].as_str().unwrap();
-        for part in ["testkit", "\"prod\"", "touch", "Open it?"] {
+        for part in ["testkit", "\"prod\"", "touch", "Approve it?"] {
             assert!(question.contains(part), "{version}: {question}");
         }
         assert_eq!(questions[0]["requestedSchema"]["required"], json!(["open_for"]));
@@ -189,11 +189,14 @@ fn an_answer_to_another_question_opens_nothing() {
     let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
     client.capabilities(json!({ "elicitation": { "form": {} } }));
     client.speak(INLINE);
-    let mut ask = |responses: Value| {
-        let params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+    let mut ask = |responses: Value, state: &Value| {
+        let mut params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+        if state.is_string() {
+            params["requestState"] = state.clone();
+        }
         client.request("tools/call", params)
     };
-    let question = ask(json!({}));
+    let question = ask(json!({}), &Value::Null);
     assert_eq!(question["resultType"], "input_required");
     let keys: Vec<String> = question["inputRequests"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys.len(), 1);
@@ -204,7 +207,8 @@ fn an_answer_to_another_question_opens_nothing() {
         json!({ keys[0].clone(): [yes] }),
         json!({ keys[0].clone(): null }),
     ] {
-        let answer = ask(responses.clone());
+        let question = ask(json!({}), &Value::Null);
+        let answer = ask(responses.clone(), &question["requestState"]);
         let is_asked_again = answer["resultType"] == "input_required";
         assert!(is_asked_again || refused(&answer)["code"] == "GUARD_APPROVAL", "{responses}: {answer}");
     }
@@ -232,16 +236,69 @@ fn answer_opens_a_context_once() {
     let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
     client.capabilities(json!({ "elicitation": { "form": {} } }));
     client.speak(INLINE);
-    let mut ask = |responses: Value| {
-        let params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+    let mut ask = |responses: Value, state: &Value| {
+        let mut params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+        if state.is_string() {
+            params["requestState"] = state.clone();
+        }
         client.request("tools/call", params)
     };
-    let question = ask(json!({}));
+    let question = ask(json!({}), &Value::Null);
     let key = question["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
     let answered = json!({ key: yes });
-    assert_ne!(ask(answered.clone())["resultType"], "input_required", "it is open now");
+    assert_ne!(
+        ask(answered.clone(), &question["requestState"])["resultType"],
+        "input_required",
+        "it is open now"
+    );
     home.call(&["context", "approve", "prod", "--revoke"]).ok();
-    assert_eq!(ask(answered)["resultType"], "input_required", "the person is asked anew");
+    assert_eq!(
+        ask(answered, &question["requestState"])["resultType"],
+        "input_required",
+        "the person is asked anew"
+    );
+}
+
+#[test]
+fn answer_opens_nothing_but_the_call_it_was_asked_for() {
+    let home = guarded();
+    let yes = json!({ "action": "accept", "content": { "open_for": "10m" } });
+    let client = || {
+        let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+        client.capabilities(json!({ "elicitation": { "form": {} } }));
+        client.speak(INLINE);
+        client
+    };
+    let (mut one, mut two) = (client(), client());
+    let params = |tool: &str, arguments: &Value| json!({ "name": tool, "arguments": arguments });
+    let question = one.request("tools/call", params("run", &touch("prod")));
+    let key = question["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let answered = |mut params: Value| {
+        params["inputResponses"] = json!({ key.clone(): yes });
+        params["requestState"] = question["requestState"].clone();
+        params
+    };
+    assert!(question["requestState"].is_string(), "{question}");
+    let mut other = touch("prod");
+    other["command"] = json!(["touch", "ran", "more"]);
+    for (tool, arguments) in [("run", &other), ("start_session", &json!({ "context": "prod" }))] {
+        let again = one.request("tools/call", answered(params(tool, arguments)));
+        assert_eq!(again["resultType"], "input_required", "{tool} {arguments}: {again}");
+    }
+    let again = two.request("tools/call", answered(params("run", &touch("prod"))));
+    assert_eq!(again["resultType"], "input_required", "another server: {again}");
+    let mut without_state = answered(params("run", &touch("prod")));
+    without_state.as_object_mut().unwrap().remove("requestState");
+    assert_eq!(one.request("tools/call", without_state)["resultType"], "input_required");
+    assert_shut(&home);
+    assert_ne!(
+        one.request("tools/call", answered(params("run", &touch("prod"))))["resultType"],
+        "input_required"
+    );
+    assert!(home.path("ran").exists());
+    home.call(&["context", "approve", "prod", "--revoke"]).ok();
+    let again = one.request("tools/call", answered(params("run", &touch("prod"))));
+    assert_eq!(again["resultType"], "input_required", "after the revocation: {again}");
 }
 
 #[test]

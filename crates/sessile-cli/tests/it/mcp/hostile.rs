@@ -241,6 +241,24 @@ fn values_that_look_like_something_else_are_values() {
 }
 
 #[test]
+fn setting_that_starts_a_program_or_sends_a_file_is_refused() {
+    let home = home_with(&["dev"]);
+    start(&home, &["--name", "work"]);
+    let mut client = serve(&home, &["--session", "work"]);
+    for (key, value) in [
+        ("chat.opener", "/bin/sh"),
+        ("vault.helper", "/bin/sh"),
+        ("agents.a.headers", "X: @/etc/hostname"),
+        ("\"chat\".'opener'", "/bin/sh"),
+    ] {
+        let code = code(&mut client, "set_setting", json!({ "key": key, "value": value }));
+        assert_eq!(code, "IN_SESSION", "{key}");
+    }
+    result(&mut client, "set_setting", json!({ "key": "chat.theme", "value": "dark" }));
+    still_answers(&mut client);
+}
+
+#[test]
 fn a_word_that_looks_like_a_flag_reaches_the_command_as_a_word() {
     let home = home();
     let mut client = serve(&home, &["--allow-run"]);

@@ -1,13 +1,17 @@
 //! `sessile mcp`: what must hold for a server that agents talk to, whoever talks and whatever happens.
 
 mod config;
+mod consent;
+mod descriptions;
 mod explicit;
 mod guards;
 mod hostile;
+mod http;
 mod kills;
 mod long_calls;
 mod parallel;
 mod protocol;
+mod resources;
 mod tools;
 
 use serde_json::{Value, json};

@@ -173,12 +173,12 @@ fn a_second_greeting_changes_nothing_for_the_worse() {
 fn what_is_not_known_is_told_and_never_guessed() {
     let home = home();
     let mut client = serve(&home, &[]);
-    for method in ["no/such", "tools", "resources/read", "sampling/createMessage", ""] {
+    for method in ["no/such", "tools", "resources/write", "sampling/createMessage", ""] {
         assert_eq!(code_of(client.try_request(method, json!({}))), -32601, "{method}");
     }
     let near = client.try_call("list_session", json!({})).unwrap_err();
     assert_eq!(near["code"], -32602);
-    assert_eq!(near["message"], "there is no tool \"list_session\"; did you mean list_sessions?");
+    assert_eq!(near["message"], "tool \"list_session\" not found; did you mean list_sessions?");
     for name in ["", "../status", "status ", "STATUS", "\u{1b}[2J"] {
         let error = client.try_call(name, json!({})).unwrap_err();
         assert_eq!(error["code"], -32602, "{name:?}");
@@ -248,4 +248,33 @@ fn ids_come_back_as_they_went() {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{id}");
     }
     result(&mut client, "status", json!({}));
+}
+
+#[test]
+fn instructions_name_only_offered_tools() {
+    let home = home();
+    let known: Vec<String> = {
+        let mut client = serve(&home, &["--allow-run"]);
+        super::names(&mut client)
+    };
+    crate::start(&home, &["--name", "web"]);
+    for flags in [&[][..], &["--allow-run"], &["--read-only"], &["--session", "web"], &["--session", "later"]]
+    {
+        let mut client = McpClient::start(home.call(&["mcp"]).args(flags));
+        let greeted = client.initialize(USUAL);
+        let text = greeted["instructions"].as_str().unwrap();
+        let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        let offered = super::names(&mut client);
+        for tool in known.iter().filter(|tool| tool.contains('_') && !offered.contains(tool)) {
+            assert!(!words.contains(&tool.as_str()), "{flags:?} name {tool}: {text}");
+        }
+        assert_eq!(text.contains("`run`"), offered.contains(&"run".to_owned()), "{flags:?}: {text}");
+        let is_there = flags.contains(&"web");
+        assert_eq!(text.contains("works in session web"), is_there, "{flags:?}: {text}");
+        assert_eq!(
+            text.contains("session \"later\", which was not found"),
+            flags.contains(&"later"),
+            "{flags:?}: {text}"
+        );
+    }
 }

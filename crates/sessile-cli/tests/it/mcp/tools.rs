@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::{Call, Home, Inspector, PythonMcpClient, Revision, ScriptedAgent};
 
 use super::{agent, content, names, result, serve};
-use crate::home_with;
+use crate::{home, home_with};
 
 /// A home in which every tool finds something, and a call of each that must succeed. `tag` tells what one client makes
 /// from what another does.
@@ -45,6 +45,10 @@ impl World {
             self.json(&words)["task_id"].clone()
         };
         let (asked, off) = (say("ask", &own), say("ask", &gone));
+        let hook = format!("hook-{tag}");
+        let task = asked.as_str().unwrap();
+        let url = ["https://example.com/gone", "--url", "bot", "--id", &hook];
+        self.json(&[&["task", "notification", "set", task][..], &url].concat());
         let mut calls = self.readers(&own, &asked);
         calls.extend([
             ("start_session", json!({ "name": format!("new-{tag}"), "context": "dev" })),
@@ -64,6 +68,10 @@ impl World {
             (
                 "set_task_notification",
                 json!({ "task_id": asked, "url": "https://example.com/hook", "agent": "bot" }),
+            ),
+            (
+                "delete_task_notification",
+                json!({ "task_id": asked, "notification_id": hook, "agent": "bot" }),
             ),
         ]);
         calls
@@ -162,21 +170,19 @@ fn as_texts(arguments: &Value) -> Vec<(&str, String)> {
 }
 
 #[test]
-fn all_of_them_are_described_in_less_than_12_kb_on_the_wire() {
+fn tool_list_stays_under_13_kb_on_the_wire() {
     let world = World::new();
     for allow in [&["--allow-run"][..], &[]] {
         let mut client = serve(&world.home, allow);
         client.send_raw("{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"method\":\"tools/list\"}\n");
         let answer = client.read_message(std::time::Duration::from_secs(10)).unwrap();
         let tools = answer["result"]["tools"].as_array().unwrap();
-        assert_eq!(tools.len(), 28 + allow.len());
-        assert!(answer.to_string().len() < 12_000, "{}", answer.to_string().len());
+        assert_eq!(tools.len(), 29 + allow.len());
+        assert!(answer.to_string().len() < 13_000, "{}", answer.to_string().len());
         for tool in tools {
             assert!(tool["description"].as_str().unwrap().len() > 10, "{tool}");
-            assert_eq!(
-                (&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]),
-                (&json!("object"), &json!("object"))
-            );
+            assert_eq!(tool["inputSchema"]["type"], "object");
+            assert!(tool.get("outputSchema").is_none_or(|schema| schema["type"] == "object"), "{tool}");
         }
     }
 }
@@ -216,5 +222,140 @@ fn sessions_and_conversations_are_listed_with_what_goes_on_in_them() {
         assert_eq!(one["has_credentials"], true, "{one}");
     }
     assert_eq!(sessions["sessions"][0]["conversations"][0]["has_credentials"], true, "{sessions}");
-    assert_eq!(names(&mut client).len(), 28);
+    assert_eq!(names(&mut client).len(), 29);
+}
+
+/// Every item of a list tool, page by page.
+fn all_pages(client: &mut testkit::McpClient, tool: &str, list: &str, mut arguments: Value) -> Vec<Value> {
+    let mut items = Vec::new();
+    loop {
+        let page = result(client, tool, arguments.clone());
+        let found = page[list].as_array().unwrap();
+        assert!(found.len() <= 2 && page["count"] == found.len(), "{tool}: {page}");
+        items.extend(found.iter().cloned());
+        match page["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => return items,
+        }
+    }
+}
+
+#[test]
+fn lists_have_pages_with_a_cursor() {
+    let world = World::new();
+    let home = &world.home;
+    for n in 0..5 {
+        home.call(&["session", "start", "--name", &format!("s{n}")]).ok();
+        home.call(&["context", "create", &format!("c{n}")]).ok();
+        home.call(&["lock", "acquire", &format!("l{n}")]).ok();
+        home.call(&["session", "state", "set", &format!("k{n}"), "1", "--session", "work"]).ok();
+        home.call(&["message", "send", "bot", "echo x", "--session", "work", "--new"]).ok();
+    }
+    let mut client = serve(home, &[]);
+    let few = json!({ "limit": 2 });
+    for (tool, list, key, arguments, least) in [
+        ("list_sessions", "sessions", "id", few.clone(), 6),
+        ("list_contexts", "contexts", "name", few.clone(), 6),
+        ("list_locks", "locks", "name", few.clone(), 5),
+        ("get_state", "values", "key", json!({ "limit": 2, "session": "work" }), 5),
+        ("list_conversations", "conversations", "id", json!({ "limit": 2, "session": "work" }), 5),
+        ("list_history", "operations", "id", few.clone(), 12),
+        ("list_agents", "agents", "name", few.clone(), 1),
+        ("get_settings", "settings", "key", few, 3),
+    ] {
+        let items = all_pages(&mut client, tool, list, arguments);
+        let keys: BTreeSet<String> = items.iter().map(|item| item[key].to_string()).collect();
+        assert!(items.len() >= least, "{tool}: {}", items.len());
+        assert_eq!(keys.len(), items.len(), "{tool}: an item came twice");
+    }
+    for limit in [0, -1] {
+        let told = super::refusal(&mut client, "list_sessions", json!({ "limit": limit }));
+        assert_eq!(told["code"], "USAGE", "{limit}: {told}");
+    }
+}
+
+#[test]
+fn files_and_data_are_sent_along() {
+    let world = World::new();
+    world.home.write("note.txt", "from a file");
+    let mut client = serve(&world.home, &[]);
+    let given = json!({
+        "agent": "bot", "text": "parts", "files": ["note.txt"], "data": { "answer": 42 }, "save_artifacts": "made",
+    });
+    result(&mut client, "send_message", given);
+    assert!(world.agent.heard("note.txt") && world.agent.heard("\"answer\":42"));
+    std::fs::write(world.home.path("../outside"), "x").unwrap();
+    for outside in ["../outside", "/etc/passwd"] {
+        let given = json!({ "agent": "bot", "text": "parts", "files": [outside] });
+        let told = super::refusal(&mut client, "send_message", given);
+        assert!(told["message"].as_str().unwrap().contains("not in the server's directory"), "{told}");
+    }
+}
+
+#[test]
+fn message_that_times_out_names_its_task() {
+    let (home, agent) = (home(), agent());
+    let mut client = serve(&home, &[]);
+    let given = json!({ "agent": agent.url(), "text": "hold the end", "timeout": "3s" });
+    let told = super::refusal(&mut client, "send_message", given);
+    let command = told["fix_command"].as_str().unwrap_or_else(|| panic!("{told}"));
+    let task = command.split(' ').nth(3).unwrap();
+    agent.release();
+    let given = json!({ "task_id": task, "agent": agent.url(), "wait": true });
+    assert_eq!(result(&mut client, "get_task", given)["text"], "the end", "{told}");
+}
+
+#[test]
+fn reply_whose_files_cannot_be_saved_is_a_result() {
+    let (home, agent) = (home(), agent());
+    home.write("out/report.txt", "");
+    for number in 2..1000 {
+        home.write(format!("out/report-{number}.txt"), "");
+    }
+    let mut client = serve(&home, &[]);
+    let given = json!({ "agent": agent.url(), "text": "files", "save_artifacts": "out" });
+    let reply = result(&mut client, "send_message", given);
+    assert_eq!(reply["state"], "completed", "{reply}");
+    assert!(reply["warning"].as_str().unwrap().contains("its files were not saved"), "{reply}");
+}
+
+#[test]
+fn conversation_is_continued_by_the_id_that_lists_have() {
+    let (home, agent) = (home(), agent());
+    home.call(&["agent", "add", "bot", agent.url(), "--global"]).ok();
+    home.call(&["session", "start", "--name", "work"]).ok();
+    home.call(&["agent", "use", "bot", "--session", "work"]).ok();
+    let mut client = serve(&home, &[]);
+    // The session has a default agent.
+    let first = result(&mut client, "send_message", json!({ "text": "context", "session": "work" }));
+    let other = json!({ "text": "context", "session": "work", "new": true });
+    result(&mut client, "send_message", other);
+    let listed = result(&mut client, "list_conversations", json!({ "session": "work" }));
+    let ids: Vec<&Value> = listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert!(ids.contains(&&first["conversation"]), "{listed}");
+    let again = json!({ "text": "context", "session": "work", "conversation": first["conversation"] });
+    let again = result(&mut client, "send_message", again);
+    assert_eq!(again["context_id"], first["context_id"]);
+    assert!(again["text"].as_str().unwrap().ends_with(" 2"), "{again}");
+    let nobody = super::refusal(&mut client, "send_message", json!({ "text": "echo x" }));
+    assert!(nobody["message"].as_str().unwrap().contains("no agent selected"), "{nobody}");
+}
+
+#[test]
+fn tasks_of_an_agent_come_in_pages() {
+    let (home, agent) = (home(), agent());
+    let mut client = serve(&home, &[]);
+    for number in 0..3 {
+        let given = json!({ "agent": agent.url(), "text": format!("task {number}") });
+        result(&mut client, "send_message", given);
+    }
+    let (mut found, mut cursor) = (BTreeSet::new(), Value::Null);
+    for page in 0..3 {
+        let given = json!({ "agent": agent.url(), "limit": 1, "cursor": cursor });
+        let listed = result(&mut client, "list_tasks", given);
+        found.insert(listed["tasks"][0]["task_id"].as_str().unwrap().to_owned());
+        cursor = listed["next_cursor"].clone();
+        assert_eq!(cursor.is_null(), page == 2, "{listed}");
+    }
+    assert_eq!(found.len(), 3);
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use testkit::Home;
 
-use super::service::Serving;
+use super::service::ProbedService;
 use crate::{home, repository};
 
 struct App {
@@ -16,7 +16,7 @@ struct App {
 }
 
 impl App {
-    fn start(service: &Serving) -> Self {
+    fn start(service: &ProbedService) -> Self {
         let mut child = Command::new(python())
             .arg(repository::root().join("examples/fastapi/app.py"))
             .args(["--service", &service.url, "--token-file", &service.tokens, "--port", "0"])
@@ -70,7 +70,7 @@ fn probe(home: &Home, url: &str, flags: &[&str]) -> Value {
 #[test]
 fn python_sample_keeps_users_apart() {
     let home = home();
-    let service = Serving::start(&home, 1, &[]);
+    let service = ProbedService::start(&home, 1, &[]);
     let (one, two) = (App::start(&service), App::start(&service));
     let report = probe(&home, &one.url, &["--users", "8", "--turns", "5"]);
     assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(48)), "{report}");

@@ -112,7 +112,7 @@ fn max_time_ends_the_probe_with_a_verdict() {
         (&json!("clean"), &json!("max_time")),
         "{report}"
     );
-    assert!(report["notes"][0].as_str().unwrap().starts_with("--max-time is used up; "), "{report}");
+    assert!(report["notes"][0].as_str().unwrap().starts_with("reached --max-time at "), "{report}");
     assert_eq!((&report["interrupted"], count(&report, "failed")), (&json!(false), 0), "{report}");
 }
 

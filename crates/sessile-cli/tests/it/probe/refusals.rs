@@ -102,7 +102,7 @@ fn invalid_template_is_refused_before_sending() {
         (&[][..], "--request 'POST /chat'"),
         (&["--request", "POST /chat", "--body", r#"{"s": "{session}", "m": "{mesage}"}"#], "{mesage}"),
         (&["--request", "POST /chat", "--body", r#"{"s": "{session}"}"#], "{message}"),
-        (&["--request", "POST /chat", "--body", r#"{"m": "{message}"}"#], "tells the users apart"),
+        (&["--request", "POST /chat", "--body", r#"{"m": "{message}"}"#], "users cannot be distinguished"),
         (&["--request", "/chat", "--body", full], "METHOD /PATH"),
         (&["--request", "POST /chat", "--body", full, "--reply", "reply"], "JSON pointer"),
         (&["--request", "POST /chat", "--body", full, "--history-items", "/m"], "--history"),
@@ -111,7 +111,7 @@ fn invalid_template_is_refused_before_sending() {
             "--header",
         ),
         (&["--template", "typo.toml"], "bdy"),
-        (&["--template", "number.toml"], "request is not a text"),
+        (&["--template", "number.toml"], "request must be a string"),
         (&["--template", "broken.toml"], "broken.toml"),
         (&["--template", "headers.toml"], "Authorization"),
     ] {
@@ -184,7 +184,7 @@ fn refusal_is_reported_with_the_response() {
     let mixed = honest(|asked, _| (if asked.word().is_none() { 410 } else { 404 }, Vec::new()));
     let (_, told) = error(&mixed, &[]);
     assert!(
-        told["message"].as_str().unwrap().contains("had a reply: 6 of 9 were refused with status 404"),
+        told["message"].as_str().unwrap().contains("succeeded: 6 of 9 were refused with status 404"),
         "{told}"
     );
 }
@@ -256,7 +256,13 @@ fn concurrency_limit_of_the_probe_is_kept() {
         let seen = Arc::clone(&most);
         let server = honest(move |_, words| {
             seen.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
-            std::thread::sleep(Duration::from_millis(50));
+            // Held until as many are here as may be. Then the rest need not meet.
+            let begun = Instant::now();
+            while seen.load(SeqCst) < expected && begun.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // Long enough for one too many to arrive.
+            std::thread::sleep(Duration::from_millis(20));
             now.fetch_sub(1, SeqCst);
             (200, words)
         });
@@ -291,7 +297,8 @@ fn interrupted_probe_prints_a_partial_report() {
 #[test]
 fn progress_is_printed_on_a_terminal() {
     let server = honest(|_, words| {
-        std::thread::sleep(Duration::from_millis(50));
+        // Longer than the probe takes from one line to the next.
+        std::thread::sleep(Duration::from_millis(150));
         (200, words)
     });
     let home = home();

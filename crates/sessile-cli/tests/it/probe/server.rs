@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 /// A request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedMessage {
     /// Method and path.
     pub(crate) line: String,
     pub(crate) headers: Vec<String>,
@@ -17,14 +17,14 @@ pub(crate) struct Asked {
 /// What each session has said.
 pub(crate) type Sessions = Mutex<HashMap<String, Vec<String>>>;
 
-type Answer = dyn Fn(&Asked, &Sessions) -> (u16, String) + Send + Sync;
+type Answer = dyn Fn(&ReceivedMessage, &Sessions) -> (u16, String) + Send + Sync;
 
 pub(crate) struct Server {
     url: String,
-    heard: Arc<Mutex<Vec<Asked>>>,
+    heard: Arc<Mutex<Vec<ReceivedMessage>>>,
 }
 
-impl Asked {
+impl ReceivedMessage {
     pub(crate) fn session(&self) -> String {
         let body: serde_json::Value = serde_json::from_str(&self.body).unwrap();
         body["session"].as_str().unwrap().to_owned()
@@ -45,10 +45,12 @@ impl Asked {
 
 impl Server {
     /// A thread for each connection; it goes with the test.
-    pub(crate) fn start(answer: impl Fn(&Asked, &Sessions) -> (u16, String) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        answer: impl Fn(&ReceivedMessage, &Sessions) -> (u16, String) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (heard, sessions): (Arc<Mutex<Vec<Asked>>>, Arc<Sessions>) = Default::default();
+        let (heard, sessions): (Arc<Mutex<Vec<ReceivedMessage>>>, Arc<Sessions>) = Default::default();
         let (answer, kept): (Arc<Answer>, _) = (Arc::new(answer), Arc::clone(&heard));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -65,12 +67,17 @@ impl Server {
     }
 
     /// All requests so far.
-    pub(crate) fn heard(&self) -> Vec<Asked> {
+    pub(crate) fn heard(&self) -> Vec<ReceivedMessage> {
         self.heard.lock().unwrap().clone()
     }
 }
 
-fn serve(stream: TcpStream, answer: &Answer, heard: &Mutex<Vec<Asked>>, sessions: &Sessions) -> Option<()> {
+fn serve(
+    stream: TcpStream,
+    answer: &Answer,
+    heard: &Mutex<Vec<ReceivedMessage>>,
+    sessions: &Sessions,
+) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = Vec::new();
     loop {
@@ -87,7 +94,7 @@ fn serve(stream: TcpStream, answer: &Answer, heard: &Mutex<Vec<Asked>>, sessions
     reader.read_exact(&mut body).ok()?;
     let line = head.remove(0);
     let line = line.rsplit_once(' ').map_or(line.clone(), |(line, _)| line.to_owned());
-    let asked = Asked { line, headers: head, body: String::from_utf8(body).unwrap() };
+    let asked = ReceivedMessage { line, headers: head, body: String::from_utf8(body).unwrap() };
     heard.lock().unwrap().push(asked.clone());
     let (status, body) = answer(&asked, sessions);
     let length = body.len();

@@ -7,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 use testkit::Home;
 
 /// A running service; it ends with the value.
-pub(crate) struct Serving {
+pub(crate) struct ProbedService {
     child: Child,
     pub(crate) url: String,
     /// A file with a token of each user.
     pub(crate) tokens: String,
 }
 
-impl Serving {
+impl ProbedService {
     /// One with so many users.
     pub(crate) fn start(home: &Home, users: u32, flags: &[&str]) -> Self {
-        Serving::trusting(home, users, flags, None)
+        ProbedService::trusting(home, users, flags, None)
     }
 
     /// One that trusts other authorities than the system does.
@@ -46,7 +46,7 @@ impl Serving {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.strip_prefix("serving on ").and_then(|rest| rest.split_whitespace().next());
         let url = url.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Serving { child, url, tokens: path(&file) }
+        ProbedService { child, url, tokens: path(&file) }
     }
 }
 
@@ -54,7 +54,7 @@ fn path(file: &Path) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-impl Drop for Serving {
+impl Drop for ProbedService {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

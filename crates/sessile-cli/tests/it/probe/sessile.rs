@@ -9,17 +9,19 @@ use sessile_wire::service::{BeginTurnResponse, LeaseTicket, ProblemDetails, Prob
 use testkit::{AgentAuth, AgentOptions, CallResult, Home, ScriptedAgent, TlsServer};
 
 use super::count;
-use super::server::{Asked, Server};
-use super::service::Serving;
+use super::server::{ReceivedMessage, Server};
+use super::service::ProbedService;
 use crate::home;
 
-fn probe(home: &Home, service: &Serving, flags: &[&str]) -> CallResult {
+fn probe(home: &Home, service: &ProbedService, flags: &[&str]) -> CallResult {
     let args = ["probe", &service.url, "--protocol", "sessile", "-ojson", "--tokens", &service.tokens];
     home.call(&args).args(flags).run()
 }
 
 /// A chat endpoint that says the words which `which` chooses, of those in the request.
-fn endpoint(which: impl Fn(&Asked, &mut Vec<String>) -> Vec<String> + Send + Sync + 'static) -> Server {
+fn endpoint(
+    which: impl Fn(&ReceivedMessage, &mut Vec<String>) -> Vec<String> + Send + Sync + 'static,
+) -> Server {
     Server::start(move |asked, sessions| {
         assert_eq!(asked.line, "POST /v1/chat/completions");
         let words = which(asked, sessions.lock().unwrap().entry(String::new()).or_default());
@@ -34,7 +36,7 @@ fn places(report: &Value) -> Vec<&str> {
 #[test]
 fn service_without_upstream_is_judged_by_its_turns() {
     let home = home();
-    let service = Serving::start(&home, 6, &[]);
+    let service = ProbedService::start(&home, 6, &[]);
     let report = probe(&home, &service, &["--users", "6", "--turns", "5"]).exit(0).json();
     assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(36)), "{report}");
     assert_eq!((&report["replies"]["judged"], &report["histories"]["judged"]), (&json!(true), &json!(true)));
@@ -52,13 +54,13 @@ fn service_with_honest_upstream_passes() {
     let key = home.write("key", "sk-1\n");
     let flags =
         ["--upstream", &url, "--upstream-model", "small", "--upstream-key-file", key.to_str().unwrap()];
-    let service = Serving::start(&home, 5, &flags);
+    let service = ProbedService::start(&home, 5, &flags);
     let report = probe(&home, &service, &["--users", "5", "--turns", "4"]).exit(0).json();
     assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(25)), "{report}");
     assert_eq!((&report["replies"]["judged"], &report["histories"]["judged"]), (&json!(true), &json!(true)));
     let heard = upstream.heard();
     assert_eq!(heard.len(), 25, "each turn asked once");
-    let has_key = |asked: &Asked| {
+    let has_key = |asked: &ReceivedMessage| {
         asked.headers.iter().any(|header| header.to_lowercase() == "authorization: bearer sk-1")
     };
     assert!(heard.iter().all(has_key), "{heard:?}");
@@ -75,7 +77,7 @@ fn service_with_agent_upstream_passes() {
         ["--upstream-protocol", "a2a"],
         ["--upstream-key-file", key.to_str().unwrap()],
     ];
-    let service = Serving::start(&home, 5, flags.as_flattened());
+    let service = ProbedService::start(&home, 5, flags.as_flattened());
     let report = probe(&home, &service, &["--users", "5", "--turns", "4"]).exit(0).json();
     assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(25)), "{report}");
     let contexts = agent.contexts();
@@ -90,7 +92,7 @@ fn upstream_that_mixes_users_is_found() {
         all.clone()
     });
     let url = format!("{}/v1", upstream.url());
-    let service = Serving::start(&home, 4, &["--upstream", &url, "--upstream-model", "small"]);
+    let service = ProbedService::start(&home, 4, &["--upstream", &url, "--upstream-model", "small"]);
     let report = probe(&home, &service, &["--users", "4", "--turns", "3"]).exit(1).json();
     assert!(count(&report, "leaks") > 5, "{report}");
     assert_eq!(places(&report), ["reply", "history"], "{report}");
@@ -202,7 +204,7 @@ fn upstream_with_untrusted_certificate_is_not_asked() {
     // It answers with something that is no reply; who is not trusted is not even asked.
     for (authority, code) in [(upstream.authority(), "AGENT_REFUSED"), (other.authority(), "UNREACHABLE")] {
         let home = home();
-        let service = Serving::trusting(&home, 1, &flags, Some(&authority));
+        let service = ProbedService::trusting(&home, 1, &flags, Some(&authority));
         let token = home.read("tokens");
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
         let post = |path: &str, body: &str| -> Value {
@@ -219,7 +221,7 @@ fn upstream_with_untrusted_certificate_is_not_asked() {
 }
 
 /// The sessions of all users, live or also those that have ended.
-fn sessions(home: &Home, service: &Serving, live: bool) -> Vec<Value> {
+fn sessions(home: &Home, service: &ProbedService, live: bool) -> Vec<Value> {
     let of = |token: &str| -> Vec<Value> {
         let request = ureq::get(format!("{}/v1/sessions?live={live}&limit=100", service.url));
         let mut answer = request.header("authorization", format!("Bearer {token}")).call().unwrap();
@@ -232,7 +234,7 @@ fn sessions(home: &Home, service: &Serving, live: bool) -> Vec<Value> {
 #[test]
 fn probe_sessions_are_ended_unless_kept() {
     let home = home();
-    let service = Serving::start(&home, 3, &[]);
+    let service = ProbedService::start(&home, 3, &[]);
     let few = ["--users", "3", "--turns", "2"];
     let report = probe(&home, &service, &few).exit(0).json();
     assert_eq!(report["sessions"], json!({ "started": 3, "ended": 3 }), "{report}");
@@ -257,11 +259,11 @@ fn probe_sessions_are_ended_unless_kept() {
         ])
         .ok()
         .stdout();
-    assert!(text.contains("note: 2 sessions are kept, with the label probe=probe-"), "{text}");
+    assert!(text.contains("note: kept 2 sessions with the label probe=probe-"), "{text}");
     // Others leave nothing that could be ended.
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--keep"];
     let told = home.call(&args).run().exit(2).stderr();
-    assert!(told.contains("--keep has no meaning with --protocol openai"), "{told}");
+    assert!(told.contains("--keep cannot be used with --protocol openai"), "{told}");
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn interrupted_probe_ends_its_sessions() {
         (200, json!({ "choices": [{ "message": { "content": asked.words().join(" ") } }] }).to_string())
     });
     let url = format!("{}/v1", upstream.url());
-    let service = Serving::start(&home, 3, &["--upstream", &url, "--upstream-model", "small"]);
+    let service = ProbedService::start(&home, 3, &["--upstream", &url, "--upstream-model", "small"]);
     let args = ["probe", &service.url, "--protocol", "sessile", "-ojson", "--tokens", &service.tokens];
     let mut command = home.call(&args).args(&["--users", "3"]).command();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -304,13 +306,13 @@ fn session_that_cannot_be_ended_is_reported() {
     });
     let args = ["probe", service.url(), "--protocol", "sessile", "--users", "2", "--turns", "1"];
     let text = home().call(&args).ok().stdout();
-    assert!(text.contains("note: 2 of 2 sessions could not be ended: HTTP status 503"), "{text}");
+    assert!(text.contains("note: could not stop 2 of 2 sessions: HTTP status 503"), "{text}");
 }
 
 #[test]
 fn address_with_version_path_is_accepted() {
     let home = home();
-    let service = Serving::start(&home, 2, &[]);
+    let service = ProbedService::start(&home, 2, &[]);
     let url = format!("{}/v1", service.url);
     let args = ["probe", &url, "--protocol", "sessile", "--users", "2", "--tokens", &service.tokens];
     let told = home.call(&args).run().exit(1).stderr();
@@ -321,11 +323,11 @@ fn address_with_version_path_is_accepted() {
 #[test]
 fn missing_token_is_reported_with_a_hint() {
     let home = home();
-    let service = Serving::start(&home, 2, &[]);
+    let service = ProbedService::start(&home, 2, &[]);
     let args = ["probe", &service.url, "--protocol", "sessile", "--users", "2", "--turns", "1"];
     let login = format!("sessile auth login --server {}", service.url);
     let told = home.call(&args).run().exit(8).stderr();
-    assert!(told.contains(&format!("the service at {} lets nobody in", service.url)), "{told}");
+    assert!(told.contains(&format!("the service at {} requires a valid token", service.url)), "{told}");
     assert!(told.contains("--tokens FILE") && told.contains(&login), "{told}");
     assert!(!told.contains("agent") && !told.contains("auth set"), "{told}");
     let told = home.call(&args).arg("-ojson").run().exit(8);
@@ -343,14 +345,14 @@ fn missing_token_is_reported_with_a_hint() {
     let reader = home.call(&make).ok().stdout();
     home.write("readers", format!("{0}\n{0}\n", reader.trim()));
     let told = home.call(&args).args(&["--tokens", "readers"]).run().exit(8).stderr();
-    assert!(told.contains("does not let this token in (status 403)") && told.contains("scope"), "{told}");
+    assert!(told.contains("rejected the token (status 403)") && told.contains("scope"), "{told}");
     assert!(!told.contains(reader.trim()), "{told}");
 }
 
 #[test]
 fn number_of_tokens_limits_the_users_of_a_round() {
     let home = home();
-    let service = Serving::start(&home, 4, &[]);
+    let service = ProbedService::start(&home, 4, &[]);
     let report = probe(&home, &service, &["--turns", "2", "--max-requests", "30"]).exit(0).json();
     let users: Vec<&Value> =
         report["rounds"].as_array().unwrap().iter().map(|round| &round["users"]).collect();
@@ -371,7 +373,7 @@ fn tokens_are_refused_by_other_protocols() {
     let home = home();
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];
     let told = home.call(&args).run().exit(2).stderr();
-    assert!(told.contains("--tokens has no meaning with --protocol openai"), "{told}");
+    assert!(told.contains("--tokens cannot be used with --protocol openai"), "{told}");
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "sessile", "--tokens", "missing"];
     home.call(&args).run().exit(5);
 }

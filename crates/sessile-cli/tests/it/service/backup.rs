@@ -91,6 +91,23 @@ fn backup_while_serving_holds_every_acknowledged_change() {
     assert!(!service.client(&token).texts(&session).is_empty());
 }
 
+/// The program's own client sends a key with each change.
+#[test]
+fn backup_with_idempotency_keys_is_restored() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let url = format!("http://{}", service.address);
+    let start =
+        home.call(&["session", "start", "--name", "x", "--server", &url]).env("SESSILE_TOKEN", &token);
+    start.ok();
+    stop(service);
+    backup(&store, "copy").exit(0);
+    assert_ne!(sql(&home.path("copy"), "SELECT count(*) FROM answered"), ["0"]);
+    restore(&store, "copy").exit(0);
+}
+
 #[test]
 fn restore_is_refused_while_a_service_has_the_store_open() {
     let home = home();

@@ -15,8 +15,8 @@ use testkit::linearizability::{LeaseInterval, Observation, ObservedRevision, con
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::faults::{Faults, Happened, Outage, make};
-use super::invariants::{Acknowledged, Wrong, wrong};
+use super::faults::{FaultRecord, Faults, Outage, make};
+use super::invariants::{AcknowledgedWrites, Violation, wrong};
 use super::wire::{Ask, Pair};
 use super::{Service, Store};
 use crate::home;
@@ -75,9 +75,9 @@ fn postgres_service_survives_killed_processes_and_failover_under_load() {
 }
 
 /// Says that it is enough, also when the crowd failed: whoever makes the faults is waited for.
-struct Over<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -106,16 +106,16 @@ fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
     let (happened, outcome) = std::thread::scope(|scope| {
         let maker = scope.spawn(|| match faults {
             Some(faults) => make(faults, store, &mut services, &pair, &enough),
-            None => Happened::default(),
+            None => FaultRecord::default(),
         });
-        let over = Over(&enough);
+        let over = StopOnDrop(&enough);
         let outcome = runtime.block_on(async { tokio::time::timeout(PATIENCE, crowd(&users, size)).await });
         drop(over);
         (maker.join().unwrap(), outcome)
     });
     let outcome = outcome.expect("everybody is served in the end");
     let took = begun.elapsed();
-    let mut found = Wrong::default();
+    let mut found = Violation::default();
     runtime.block_on(async {
         for (user, acknowledged) in users.iter().zip(&outcome.acknowledged) {
             assert_eq!(acknowledged.len(), size.turns, "{}", user.name);
@@ -133,7 +133,7 @@ fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
         outcome.had,
         outcome.counted,
     );
-    assert_eq!(found, Wrong::default());
+    assert_eq!(found, Violation::default());
     if faults.is_some() {
         assert!(pair.sent_again() > 0, "it was in their midst");
         assert_eq!(happened.outages, usize::from(outage.is_some()));
@@ -176,7 +176,7 @@ async fn messages(user: &User) -> Vec<Value> {
 #[derive(Default)]
 struct Outcome {
     /// By user.
-    acknowledged: Vec<Vec<Acknowledged>>,
+    acknowledged: Vec<Vec<AcknowledgedWrites>>,
     anew: usize,
     refused: usize,
     had: usize,
@@ -184,8 +184,8 @@ struct Outcome {
 }
 
 /// What one client came to.
-enum Did {
-    Turn { user: usize, acknowledged: Acknowledged, had: LeaseInterval, anew: usize, refused: usize },
+enum Activity {
+    Turn { user: usize, acknowledged: AcknowledgedWrites, had: LeaseInterval, anew: usize, refused: usize },
     Locked { user: usize, had: Vec<LeaseInterval> },
     Counted { user: usize, seen: Vec<Observation> },
 }
@@ -217,14 +217,14 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
     let mut seen_by = vec![vec![set]; users.len()];
     while let Some(did) = clients.join_next().await {
         match did.unwrap() {
-            Did::Turn { user, acknowledged, had, anew, refused } => {
+            Activity::Turn { user, acknowledged, had, anew, refused } => {
                 outcome.acknowledged[user].push(acknowledged);
                 turns[user].push(had);
                 outcome.anew += anew;
                 outcome.refused += refused;
             }
-            Did::Locked { user, had } => held[user].extend(had),
-            Did::Counted { user, seen } => seen_by[user].extend(seen),
+            Activity::Locked { user, had } => held[user].extend(had),
+            Activity::Counted { user, seen } => seen_by[user].extend(seen),
         }
     }
     for (at, user) in users.iter().enumerate() {
@@ -245,7 +245,7 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
 }
 
 /// Takes a turn, however often it has to be asked for.
-async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
+async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Activity {
     let mut client = user.pair.client(number, &user.token);
     let turns = format!("{}/turns", user.session);
     let (name, mut anew, mut refused) = (format!("turn-{number}"), 0, 0);
@@ -279,8 +279,8 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
                 assert!(!is_late, "{done}");
                 let number = |name: &str| done[name].as_i64().unwrap();
                 let (first, last) = (number("first"), number("last"));
-                let acknowledged = Acknowledged { turn: name, token, first, last };
-                return Did::Turn { user: at, acknowledged, had, anew, refused };
+                let acknowledged = AcknowledgedWrites { turn: name, token, first, last };
+                return Activity::Turn { user: at, acknowledged, had, anew, refused };
             }
             409 if is_late => (is_late, refused) = (false, refused + 1),
             409 => anew += 1,
@@ -290,7 +290,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
 }
 
 /// Takes the lock of a user and gives it back.
-async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
+async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Activity {
     let mut client = user.pair.client(number, &user.token);
     let (mut had, mut asked) = (Vec::new(), 0);
     while had.len() < rounds {
@@ -312,11 +312,11 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
         assert_eq!(status, 204, "nobody else had it meanwhile: {} {key}: {left}", user.name);
         had.push(LeaseInterval { from, until, token });
     }
-    Did::Locked { user: at, had }
+    Activity::Locked { user: at, had }
 }
 
 /// Counts a value up, each time only if nobody else has meanwhile.
-async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
+async fn count(at: usize, user: User, number: usize, rounds: usize) -> Activity {
     let mut client = user.pair.client(number, &user.token);
     let path = format!("{}/state/n", user.session);
     let mut seen = Vec::new();
@@ -341,5 +341,5 @@ async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
             _ => panic!("{} {key}: {status} {told}", user.name),
         }
     }
-    Did::Counted { user: at, seen }
+    Activity::Counted { user: at, seen }
 }

@@ -45,7 +45,7 @@ impl Outage<'_> {
 
 /// What went wrong.
 #[derive(Debug, Default)]
-pub(super) struct Happened {
+pub(super) struct FaultRecord {
     pub(super) kills: usize,
     pub(super) outages: usize,
 }
@@ -57,8 +57,8 @@ pub(super) fn make(
     services: &mut [Service; 2],
     pair: &Pair,
     enough: &AtomicBool,
-) -> Happened {
-    let mut happened = Happened::default();
+) -> FaultRecord {
+    let mut happened = FaultRecord::default();
     loop {
         let since = Instant::now();
         while since.elapsed() < faults.every {

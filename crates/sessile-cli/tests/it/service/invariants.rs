@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A turn that was acknowledged.
 #[derive(Clone, Debug)]
-pub(super) struct Acknowledged {
+pub(super) struct AcknowledgedWrites {
     pub(super) turn: String,
     pub(super) token: i64,
     pub(super) first: i64,
@@ -15,7 +15,7 @@ pub(super) struct Acknowledged {
 
 /// How often something was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct Violation {
     /// Messages of somebody else.
     pub(super) leaked: usize,
     /// Turns that are not whole, or had not seen all that was said before.
@@ -28,8 +28,8 @@ pub(super) struct Wrong {
     pub(super) unfenced: usize,
 }
 
-impl Wrong {
-    pub(super) fn add(&mut self, other: Wrong) {
+impl Violation {
+    pub(super) fn add(&mut self, other: Violation) {
         self.leaked += other.leaked;
         self.interleaved += other.interleaved;
         self.lost += other.lost;
@@ -40,8 +40,8 @@ impl Wrong {
 
 /// Holds the messages of a user's session against what was acknowledged. A message says whose it is, of which turn, which
 /// part of it, and after which message it was written.
-pub(super) fn wrong(user: &str, messages: &[Value], acknowledged: &[Acknowledged]) -> Wrong {
-    let mut wrong = Wrong::default();
+pub(super) fn wrong(user: &str, messages: &[Value], acknowledged: &[AcknowledgedWrites]) -> Violation {
+    let mut wrong = Violation::default();
     let mut there = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut before = 0;
@@ -77,14 +77,14 @@ pub(super) fn wrong(user: &str, messages: &[Value], acknowledged: &[Acknowledged
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Acknowledged, Wrong, wrong};
+    use super::{AcknowledgedWrites, Violation, wrong};
 
     fn said(number: i64, token: i64, user: &str, turn: &str, part: i64, after: i64) -> Value {
         json!({ "number": number, "token": token, "body": { "user": user, "turn": turn, "part": part, "after": after } })
     }
 
-    fn told(turn: &str, token: i64, first: i64) -> Acknowledged {
-        Acknowledged { turn: turn.to_owned(), token, first, last: first + 1 }
+    fn told(turn: &str, token: i64, first: i64) -> AcknowledgedWrites {
+        AcknowledgedWrites { turn: turn.to_owned(), token, first, last: first + 1 }
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
         let b = [said(3, 2, "ann", "b", 0, 2), said(4, 2, "ann", "b", 1, 2)];
         let all = [a.clone(), b.clone()].concat();
         let both = [told("a", 1, 1), told("b", 2, 3)];
-        assert_eq!(wrong("ann", &all, &both), Wrong::default());
+        assert_eq!(wrong("ann", &all, &both), Violation::default());
         assert_eq!(wrong("ann", &a, &both).lost, 1);
         assert_eq!(wrong("bob", &all, &both).leaked, 4);
         assert_eq!(wrong("ann", &all, &both[..1]).unfenced, 1, "nobody was told of it");

@@ -63,7 +63,7 @@ fn is_let_in_or_refused(store: &Store<'_>) {
 
     let (code, poll) = begin(&nobody);
     let told = store.call(&["user", "approve", &code, "--deny"]).ok().stdout();
-    assert!(told.contains("is refused"), "{told}");
+    assert!(told.contains("denied the login of"), "{told}");
     assert_eq!(ask(&poll).1["code"], "LOGIN_REFUSED");
 }
 
@@ -88,7 +88,7 @@ fn unknown_user_code_is_not_found() {
     for code in ["BCDF-GHJK", "nonsense", "ABCD-EFGH"] {
         for words in [&["--user", "ann", "--yes"][..], &["--deny"]] {
             let done = store.call(&["user", "approve", code]).args(words).run().exit(5);
-            assert!(done.stderr().contains("no login waits under the code"), "{}", done.told());
+            assert!(done.stderr().contains("no pending login with the code"), "{}", done.told());
             assert!(done.stderr().contains("15 minutes"), "{}", done.told());
         }
     }
@@ -103,6 +103,6 @@ fn login_without_scopes_is_refused() {
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();
     let done = store.call(&["user", "token", "create", "ann", "--expires", "0s"]).run().exit(2);
-    assert!(done.stderr().contains("--expires 0"), "{}", done.told());
+    assert!(done.stderr().contains("--expires must be greater than 0"), "{}", done.told());
     assert!(store.call(&["user", "token", "list", "ann"]).ok().stdout().contains("no tokens"));
 }

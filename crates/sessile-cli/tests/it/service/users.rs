@@ -10,7 +10,7 @@ fn user_is_added_listed_and_disabled() {
     let home = home();
     let store = Store::file(&home);
     let none = home.call(&["user", "list"]).ok().stdout();
-    assert!(none.contains("there are no users"), "{none}");
+    assert!(none.contains("no users found"), "{none}");
     let added = store.call(&["user", "add", "ann"]).ok().stdout();
     assert!(added.contains("added user ann"), "{added}");
     let added = store.call(&["user", "add", "bob", "--output", "json"]).ok().json();
@@ -59,7 +59,7 @@ fn token_is_printed_once_listed_without_secret_and_revoked() {
     let made = store.call(&["user", "token", "create", "ann"]).ok();
     let first = made.stdout().trim().to_owned();
     assert!(first.starts_with("sst_") && first.len() > 40, "{first}");
-    assert!(made.stderr().contains("shown this once"), "{}", made.told());
+    assert!(made.stderr().contains("not printed again"), "{}", made.told());
     let words = ["user", "token", "create", "ann", "--scope", "read", "--expires", "90d", "--output", "json"];
     let second = store.call(&words).ok().json();
     assert_eq!(second["scopes"], serde_json::json!(["read"]));
@@ -96,7 +96,7 @@ fn token_is_printed_once_listed_without_secret_and_revoked() {
 fn audit_log_is_listed() {
     let home = home();
     let store = Store::file(&home);
-    assert!(home.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
+    assert!(home.call(&["user", "audit"]).ok().stdout().contains("no audit entries found"));
     let (ann, _) = (store.user("ann"), store.user("bob"));
     let service = Service::start(&store);
     let session = service.client(&ann).session();
@@ -174,21 +174,21 @@ fn store_problem_is_reported_once_with_a_hint() {
     let url = store.flags[1].clone();
     store.flags[1].push_str("?sslmode=require");
     let done = store.call(&["user", "list"]).run().exit(2);
-    let expected = "error: --store: the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or \
-                    leave sslmode out where nobody else is on the network\n";
+    let expected = "error: --store: the database does not support TLS, but sslmode requires it: enable TLS there, or remove sslmode on \
+                    a trusted network\n";
     assert_eq!(done.stderr(), expected);
     store.flags[1] = url;
     store.flags.truncate(2);
     let done = store.call(&["user", "list"]).run().exit(8);
-    let expected = "error: the service's store wants a password, and none was given\n\
-                    hint: put it into a file, and name that with --store-password-file\n";
+    let expected = "error: the service's store requires a password\n\
+                    hint: put the password into a file and pass --store-password-file FILE\n";
     assert_eq!(done.stderr(), expected);
 
     let store = Store::file(&home);
     let path = home.path("service.db").display().to_string();
     home.write("service.db", "name,age\nann,30\n");
     let done = store.call(&["user", "list"]).run().exit(2);
-    assert_eq!(done.stderr(), format!("error: --store: {path} is not a store: it is no SQLite database\n"));
+    assert_eq!(done.stderr(), format!("error: --store: {path} is not a store: not an SQLite database\n"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,age\nann,30\n");
     std::fs::remove_file(&path).unwrap();
     store.user("ann");

@@ -38,8 +38,9 @@ fn session_started_by_a_call_that_is_not_interactive_is_not_selected() {
     for way in NOT_INTERACTIVE.iter().chain(&CAPTURED) {
         let (text, status) = shell.run(&way.replace("{}", "session start -q"));
         assert_eq!(status, 0, "{way}: {text}");
-        let (text, status) = shell.run("sessile session show");
-        assert_eq!(status, 2, "{way}: no session is selected: {text}");
+        // Not `session show`, which offers a list on a terminal.
+        let (text, _) = shell.run("sessile status -ojson");
+        assert!(text.contains("\"session\": null"), "{way}: no session is selected: {text}");
     }
 }
 
@@ -76,9 +77,13 @@ fn selected_session_is_withheld_as_a_context_is() {
     assert!(text.contains("--session web"), "{text}");
     assert_eq!(shell.run("sessile run --session web -- true </dev/null").1, 0);
     assert_eq!(shell.run("sessile run --context staging -- true </dev/null").1, 0);
-    assert_eq!(shell.run("sessile session stop web").1, 0);
+    home.call(&["session", "stop", "web"]).ok();
     let (text, status) = shell.run("sessile run -- true </dev/null");
-    assert_eq!(status, 0, "a session that was stopped is not withheld: {text}");
+    assert_eq!(status, 125, "the end of the session selects nothing else: {text}");
+    assert!(text.contains("session \"web\" of terminal"), "{text}");
+    assert_eq!(shell.run("sessile session detach").1, 0);
+    let (text, status) = shell.run("sessile run -- true </dev/null");
+    assert_eq!(status, 0, "a session that was left is not withheld: {text}");
 }
 
 #[test]
@@ -126,6 +131,35 @@ fn selection_of_a_terminal_that_controls_another_process_is_withheld() {
     assert_eq!(shell.run("setsid -w sessile run --session web -- true").1, 0);
     let (text, status) = home.shell().run("setsid -w sessile run -- true");
     assert_eq!(status, 0, "another terminal has no selection: {text}");
+}
+
+/// The client of the server may run on the terminal; its calls name what they mean.
+#[test]
+fn mcp_server_starts_beside_a_selection_and_ignores_it() {
+    let home = home_with(&["staging", "production"]);
+    home.write(".config/sessile/config.toml", "context = \"production\"\n");
+    let call = |id: u32, arguments: &str| {
+        let params =
+            format!("{{\"name\":\"run\",\"arguments\":{{\"command\":[\"touch\",\"{id}\"]{arguments}}}}}");
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n")
+    };
+    let hello = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\
+                 \"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n\
+                 {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    home.write("input", format!("{hello}{}{}", call(1, ""), call(2, ",\"context\":\"staging\"")));
+    for select in ["context use staging", "session start --name web --context staging"] {
+        let mut shell = home.shell();
+        shell.run(&format!("sessile {select}"));
+        for way in ["<input >answers", "<input >answers 2>/dev/null", "<input 2>&1 | cat >answers"] {
+            let (text, status) = shell.run(&format!("sessile mcp --allow-run {way}"));
+            assert_eq!(status, 0, "{select} {way}: {text}");
+            let answers = home.read("answers");
+            assert!(answers.contains("SELECTION_WITHHELD"), "{select} {way}: {answers}");
+            assert!(!home.path("1").exists(), "{select} {way}: {answers}");
+            assert!(home.path("2").exists(), "{select} {way}: {answers}");
+            std::fs::remove_file(home.path("2")).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -179,7 +213,8 @@ fn subprocesses_of_one_terminal_never_switch_each_other() {
     shell.run("sessile context use staging");
     let script = r#"
 import itertools, os, random, subprocess, sys
-random.seed(7)
+first, last = int(sys.argv[1]), int(sys.argv[2])
+random.seed(first)
 INHERITED, PIPED, NULL, CLOSED = range(4)
 ways = [w for w in itertools.product(range(4), range(4), range(4)) if w[:2] != (INHERITED, INHERITED)]
 def call(streams, *args):
@@ -190,12 +225,16 @@ def call(streams, *args):
     return subprocess.Popen(["sessile", *args], stdin=of(streams[0]), stdout=of(streams[1]), stderr=of(streams[2]), preexec_fn=close)
 wrong = []
 others = random.sample(ways, len(ways))
-for round in range(int(sys.argv[1])):
+for round in range(first, last):
     # Every combination for each of the two, in pairs that chance makes.
     one, two = ways[round % len(ways)], others[round % len(ways)]
     if round % len(ways) == len(ways) - 1: random.shuffle(others)
     switch, start = call(one, "context", "use", "production"), call(two, "session", "start", "-q")
-    for child in (switch, start): child.communicate()
+    sent = [call(way, "message", "send", sys.argv[3], "hello", "--context", "staging") for way in (one, two)]
+    for child in (switch, start, *sent): child.communicate()
+    for way, child in zip((one, two), sent):
+        # A closed standard output makes the reply's display fail, after the message was sent.
+        if child.returncode != 0 and way[1] != CLOSED: wrong.append((round, way, "message", child.returncode))
     if switch.returncode == 0: wrong.append((round, one, "switched"))
     if start.returncode not in (0, 2): wrong.append((round, two, "did not start"))
     now = subprocess.run(["sessile", "context", "current"], stdout=subprocess.PIPE).stdout.decode().strip()
@@ -203,11 +242,18 @@ for round in range(int(sys.argv[1])):
 print("WRONG", wrong)
 "#;
     home.write("agents.py", script);
-    let rounds = std::env::var("SESSILE_TEST_ROUNDS").unwrap_or_else(|_| "60".to_owned());
-    let (text, status) = shell.run(&format!("python3 agents.py {rounds}"));
-    assert_eq!(status, 0, "{text}");
-    let wrong = text.split("WRONG").last();
-    assert_eq!(wrong.map(str::trim), Some("[]"));
+    let rounds: usize = std::env::var("SESSILE_TEST_ROUNDS").map_or(60, |rounds| rounds.parse().unwrap());
+    let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
+    // In parts: the shell waits 20 seconds for each.
+    for first in (0..rounds).step_by(20) {
+        let last = rounds.min(first + 20);
+        let (text, status) = shell.run(&format!("python3 agents.py {first} {last} {}", agent.url()));
+        assert_eq!(status, 0, "{text}");
+        let wrong = text.split("WRONG").last();
+        assert_eq!(wrong.map(str::trim), Some("[]"));
+    }
+    // No message went on in the conversation of another.
+    assert_eq!(agent.contexts().len(), 2 * rounds);
 }
 
 #[test]

@@ -115,16 +115,16 @@ fn what_something_runs_in_is_not_swept_up() {
 #[test]
 fn a_long_command_does_not_use_up_the_idle_time() {
     let home = home();
-    let id = start(&home, &["--idle", "2s"]);
+    let id = start(&home, &["--idle", "4s"]);
     let run = |script: &str| {
         home.call(&["lock", "run", "l", "--", "/bin/sh", "-c", script]).env("SESSILE_SESSION", &id).ok();
     };
-    run("sleep 2.5");
+    run("sleep 5");
     assert_eq!(shown(&home, &id)["state"], "live");
-    assert!(shown(&home, &id)["idle_ms"].as_u64().unwrap() < 2_000);
+    assert!(shown(&home, &id)["idle_ms"].as_u64().unwrap() < 4_000);
     // What outlives the command counts too.
-    run("sleep 2.5 >/dev/null 2>&1 &");
-    std::thread::sleep(Duration::from_millis(3_500));
+    run("sleep 6 >/dev/null 2>&1 &");
+    std::thread::sleep(Duration::from_millis(7_000));
     assert_eq!(shown(&home, &id)["state"], "live");
     eventually("the end", || is_over(&home, &id));
 }

@@ -73,12 +73,12 @@ fn shell_past_the_longest_life_is_ended() {
 #[test]
 fn idle_time_counts_from_the_end_of_the_last_command_whoever_looks() {
     let home = home();
-    let id = start(&home, &["--idle", "3s"]);
-    home.call(&["run", "--session", &id, "--", "sleep", "5"]).ok();
+    let id = start(&home, &["--idle", "5s"]);
+    home.call(&["run", "--session", &id, "--", "sleep", "7"]).ok();
     let ended = Instant::now();
     assert_eq!(state(&home, &id), "live", "a command that runs longer than the idle limit keeps the session");
     let mut last_live = Duration::ZERO;
-    while ended.elapsed() < Duration::from_secs(20) {
+    while ended.elapsed() < Duration::from_secs(60) {
         let now = ended.elapsed();
         home.call(&["session", "list"]).ok();
         home.call(&["status", "--session", &id]).run();
@@ -87,8 +87,9 @@ fn idle_time_counts_from_the_end_of_the_last_command_whoever_looks() {
         }
         last_live = now;
     }
-    assert!(last_live > Duration::from_millis(1500), "{last_live:?}");
-    assert!(ended.elapsed() < Duration::from_secs(8), "looks extended it: {:?}", ended.elapsed());
+    assert!(last_live > Duration::from_millis(500), "{last_live:?}");
+    // Looks that extended it would keep it alive for the whole minute.
+    assert!(ended.elapsed() < Duration::from_secs(50), "looks extended it: {:?}", ended.elapsed());
 }
 
 /// Nobody looks before the idle time is over.

@@ -157,7 +157,7 @@ fn on_a_terminal_it_becomes_the_terminals_session() {
     let (mut shell, mut other) = (home.shell(), home.shell());
     let (text, status) = shell.run("sessile session start --name here --context staging");
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains("it is this terminal's session now"), "{text}");
+    assert!(text.contains("selected the session for this terminal"), "{text}");
     let (text, status) = shell.run("sessile session state set k 1 && sessile context current");
     assert!(status == 0 && text.contains("staging"), "{text}");
     assert!(shell.run("sessile status").0.contains("here"));
@@ -176,7 +176,7 @@ fn in_a_script_it_writes_no_pointer() {
     // Nor does a script on a terminal that has closed itself off from it.
     let mut shell = home.shell();
     shell.run("setsid -w sessile session start </dev/null >/dev/null 2>&1");
-    assert_eq!(shell.run("sessile session show").1, 2);
+    assert!(shell.run("sessile status -ojson").0.contains("\"session\": null"));
 }
 
 #[test]
@@ -185,32 +185,72 @@ fn a_start_inside_a_session_does_not_become_the_terminals() {
     let outer = start(&home, &["--name", "outer"]);
     let mut shell = home.shell();
     assert_eq!(shell.run(&format!("SESSILE_SESSION={outer} sessile session start --name inner")).1, 0);
-    assert_eq!(shell.run("sessile session show").1, 2);
+    assert!(shell.run("sessile status -ojson").0.contains("\"session\": null"));
     assert_eq!(live(&home).len(), 2);
 }
 
+/// The next command would otherwise reach what the user happens to have selected, which may be production.
 #[test]
-fn a_pointer_to_a_session_that_is_over_clears_itself_with_a_notice() {
-    let home = home();
+fn selected_session_that_is_over_fails_commands_until_left() {
+    let home = home_with(&["staging"]);
     let mut shell = home.shell();
-    shell.run("sessile session start --name brief --idle 1s");
+    shell.run("sessile session start --name brief --context staging --idle 1s");
     let id = shown(&home, "brief")["id"].as_str().unwrap().to_owned();
     eventually("the end", || shown(&home, &id)["state"] != "live");
-    let (text, status) = shell.run("sessile status");
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("session \"brief\" of this terminal has expired"), "{text}");
-    let (text, _) = shell.run("sessile status");
-    assert!(!text.contains("of this terminal"), "said once: {text}");
-
-    shell.run("sessile session start --name stopped");
-    home.call(&["session", "stop", "stopped"]).ok();
-    let (text, _) = shell.run("sessile status");
-    assert!(text.contains("was ended"), "{text}");
+    for _ in 0..2 {
+        for (command, failure) in [
+            ("run -- touch started", 125),
+            ("shell", 125),
+            ("lock run deploy touch started", 125),
+            ("env", 4),
+            ("lock acquire deploy", 4),
+            ("undo", 4),
+            ("message send http://127.0.0.1:9/ hello", 4),
+            ("run -- touch started </dev/null", 125),
+            ("run -- touch started </dev/null >out.txt 2>&1", 125),
+        ] {
+            let (text, status) = shell.run(&format!("sessile {command}"));
+            assert_eq!(status, failure, "{command}: {text}");
+            let said = text.contains("session \"brief\" of terminal") && text.contains("has expired");
+            assert!(said || command.contains("out.txt"), "{command}: {text}");
+        }
+    }
+    assert!(!home.path("started").exists());
+    let (text, _) = shell.run("sessile run -- true");
+    let hint = "session start --name brief --context staging; or leave this one: sessile session detach";
+    assert!(text.contains(hint), "{text}");
+    for _ in 0..2 {
+        let (text, status) = shell.run("sessile status");
+        assert_eq!(status, 0, "{text}");
+        assert!(text.contains("has expired"), "a reader reports it: {text}");
+        let (text, _) = shell.run("sessile prompt");
+        assert_eq!(text.trim(), "brief: expired");
+    }
+    assert_eq!(shell.run("sessile run --context staging -- true").1, 0, "the call names its context");
+    let (text, status) = shell.run("sessile session detach");
+    assert!(status == 0 && text.contains("detached from \"brief\""), "{text}");
+    assert_eq!(shell.run("sessile run -- true").1, 0, "the person left it");
 }
 
-/// Nothing points to a session that was forgotten altogether.
 #[test]
-fn a_pointer_to_a_session_that_was_forgotten_clears_itself_too() {
+fn new_selection_replaces_a_session_that_is_over() {
+    let home = home_with(&["staging"]);
+    for select in ["session start --name next --context staging", "context use staging"] {
+        let mut shell = home.shell();
+        shell.run("sessile session start --name gone");
+        home.call(&["session", "stop", "gone"]).ok();
+        let (text, status) = shell.run("sessile run -- true");
+        assert_eq!(status, 125, "{text}");
+        assert!(text.contains("was stopped"), "{text}");
+        let (text, status) = shell.run(&format!("sessile {select}"));
+        assert_eq!(status, 0, "{text}");
+        assert!(shell.run("sessile context current").0.contains("staging"), "{select}");
+        assert_eq!(shell.run("sessile run -- true").1, 0, "{select}");
+    }
+}
+
+#[test]
+fn selected_session_that_was_deleted_fails_commands_too() {
     let home = home();
     let mut shell = home.shell();
     shell.run("sessile session start --name gone");
@@ -218,7 +258,21 @@ fn a_pointer_to_a_session_that_was_forgotten_clears_itself_too() {
     home.call(&["session", "clear"]).ok();
     let (text, status) = shell.run("sessile status");
     assert_eq!(status, 0, "{text}");
+    let (text, status) = shell.run("sessile run -- true");
+    assert_eq!(status, 125, "{text}");
+    assert!(text.contains("was deleted"), "{text}");
     assert_eq!(shell.run("sessile session start").1, 0);
+    assert_eq!(shell.run("sessile run -- true").1, 0);
+}
+
+#[test]
+fn session_stopped_at_its_own_terminal_is_left() {
+    let home = home();
+    let mut shell = home.shell();
+    shell.run("sessile session start --name web");
+    assert_eq!(shell.run("sessile session stop web").1, 0);
+    let (text, status) = shell.run("sessile run -- true");
+    assert_eq!(status, 0, "{text}");
 }
 
 #[test]

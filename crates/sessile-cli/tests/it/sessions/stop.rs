@@ -269,3 +269,14 @@ fn a_variable_that_names_a_session_that_is_gone_does_not_lock_anyone_out() {
     }
     home.call(&["config", "set", "env.A", "1", "--global"]).env("SESSILE_SESSION", gone).run().exit(5);
 }
+
+#[test]
+fn url_in_place_of_a_session_gets_a_hint() {
+    let home = home();
+    for command in ["show", "stop", "export"] {
+        let error = home.call(&["session", command, "https://agent.example", "-ojson"]).run().exit(5);
+        assert_eq!(error.code(), "SESSION_NOT_FOUND");
+        let told = error.stderr();
+        assert!(told.contains("sessile conversation show https://agent.example"), "{command}: {told}");
+    }
+}

@@ -8,7 +8,7 @@ fn a_selection_holds_in_its_own_terminal_alone() {
     let (mut a, mut b) = (home.shell(), home.shell());
     let (text, status) = a.run("sessile context use staging");
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains("selected for this terminal, /dev/"), "{text}");
+    assert!(text.contains("for this terminal, /dev/"), "{text}");
     assert!(a.run("sessile context current").0.contains("staging"));
     assert!(a.run("sessile context list").0.contains("(current: terminal /dev/"));
     let (text, status) = b.run("sessile context current");

@@ -117,8 +117,8 @@ fn a_toml_file_holds_settings_and_contexts() {
     insta::assert_snapshot!(call(&["context", "list"]).ok().told(), @"
     exit 0
     --- stdout
-       NAME  GUARD  HOME  DESCRIPTION
-    *  a     none   file  inline (current: file ~/alone/c.toml:1)
+       NAME  FROM  DESCRIPTION
+    *  a     file  inline (current: file ~/alone/c.toml:1)
     --- stderr
     ");
 }
@@ -239,13 +239,13 @@ fn no_config_ignores_every_file_and_changes_none() {
     exit 2
     --- stdout
     --- stderr
-    error: with --no-config there is no file to change: leave it out
+    error: --no-config excludes every settings file; remove the flag
     ");
     insta::assert_snapshot!(call(&["context", "create", "a"]).run().told(), @"
     exit 2
     --- stdout
     --- stderr
-    error: with --no-config there is no place for a context: leave it out
+    error: contexts cannot be written with --no-config; remove the flag
     ");
     call(&["context", "use", "mine", "--global"]).run().exit(2);
     assert_eq!(home.tree(), before);

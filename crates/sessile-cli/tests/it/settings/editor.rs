@@ -51,7 +51,7 @@ fn what_is_wrong_is_shown_and_can_be_edited_again() {
     let home = home_with(&["dev"]);
     let script = "if grep -q explicit \"$1\"; then echo 'guard = \"none\"' > \"$1\"; else echo 'guard = explicit' > \"$1\"; fi";
     let mut tty = edited_by(&home, &["context", "edit", "dev"], script).tty();
-    let shown = tty.expect("Edit it again? [y/N]");
+    let shown = tty.expect("Edit the file again? [y/N]");
     assert!(shown.contains("dev.toml:1:") && shown.contains("guard = explicit"), "{shown}");
     tty.type_line("y");
     let (text, status) = tty.finish();
@@ -68,7 +68,7 @@ fn giving_up_changes_nothing_and_keeps_what_was_typed() {
     tty.type_line("n");
     let (text, status) = tty.finish();
     assert_eq!(status, 1, "{text}");
-    assert!(text.contains("nothing was changed") && text.contains("what you typed is kept in"), "{text}");
+    assert!(text.contains("nothing was changed") && text.contains("your text was saved to"), "{text}");
     assert_eq!(home.read(DEV), "# mine\n");
     assert_eq!(kept(&home), ["guard = [\n"]);
 }
@@ -82,7 +82,10 @@ fn a_change_in_the_meantime_wins_and_what_was_typed_is_kept() {
     );
     let (text, status) = edited_by(&home, &["context", "edit", "dev"], &script).tty().finish();
     assert_eq!(status, 6, "{text}");
-    assert!(text.contains("changed by someone else") && text.contains("your version is kept in"), "{text}");
+    assert!(
+        text.contains("changed by another process") && text.contains("your version was saved to"),
+        "{text}"
+    );
     assert_eq!(home.read(DEV), "# someone else\n");
     assert_eq!(kept(&home), ["description = \"typed\"\n"]);
 }
@@ -144,7 +147,7 @@ fn settings_that_are_wrong_are_shown_and_not_taken() {
     let home = home();
     home.write(SETTINGS, "color = \"never\"\n");
     let mut tty = edited_by(&home, &["config", "edit", "--global"], "echo 'lock-timeout = 5' > \"$1\"").tty();
-    let shown = tty.expect("Edit it again? [y/N]");
+    let shown = tty.expect("Edit the file again? [y/N]");
     assert!(shown.contains("config.toml:1:1") && shown.contains("must be a duration"), "{shown}");
     tty.end_input();
     assert_eq!(tty.finish().1, 1);
@@ -159,7 +162,7 @@ fn without_a_terminal_it_says_what_to_do() {
     exit 2
     --- stdout
     --- stderr
-    error: editing needs a person at a terminal
+    error: editing requires an interactive terminal
     hint: use `sessile config set KEY VALUE`
     ");
     let (text, status) = edited_by(&home, &["config", "edit", "--global", "--no-input"], ":").tty().finish();

@@ -37,19 +37,19 @@ fn what_is_not_set_and_what_does_not_exist_are_told_apart() {
     --- stdout
     --- stderr
     error: expect-context is not set
-    hint: set it with `sessile config set expect-context VALUE`
+    hint: set it: sessile config set expect-context VALUE
     ");
     insta::assert_snapshot!(home.call(&["config", "get", "lock-timout"]).run().told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: there is no setting "lock-timout"
+    error: setting "lock-timout" not found
     hint: did you mean "lock-timeout"?
     "#);
     insta::assert_snapshot!(home.call(&["config", "get", "a = b"]).run().told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: "a = b" is not a valid setting name: it is not a key such as lock-timeout or session.idle
+    error: "a = b" is not a valid setting name: expected a key such as lock-timeout or session.idle
     "#);
 }

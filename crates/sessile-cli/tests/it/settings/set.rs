@@ -10,9 +10,8 @@ fn a_global_write_reports_path_key_old_and_new_value() {
     insta::assert_snapshot!(home.call(&["config", "set", "lock-timeout", "9s", "--global"]).ok().told(), @"
     exit 0
     --- stdout
-    set lock-timeout to 9s in ~/.config/sessile/config.toml (it was not set)
+    set lock-timeout to 9s in ~/.config/sessile/config.toml (not set before)
     --- stderr
-    in no context, no session
     ");
     let json = home.call(&["config", "set", "lock-timeout", "10s", "--global", "-ojson"]).ok().json();
     assert_eq!(json["key"], "lock-timeout");
@@ -23,9 +22,8 @@ fn a_global_write_reports_path_key_old_and_new_value() {
     insta::assert_snapshot!(home.call(&["config", "unset", "lock-timeout", "--global"]).ok().told(), @"
     exit 0
     --- stdout
-    removed lock-timeout from ~/.config/sessile/config.toml (it was 10s)
+    removed lock-timeout from ~/.config/sessile/config.toml (was 10s)
     --- stderr
-    in no context, no session
     ");
 }
 
@@ -102,7 +100,7 @@ fn outside_a_project_it_must_be_said_where() {
     exit 2
     --- stdout
     --- stderr
-    error: this directory belongs to no project: choose a scope
+    error: the working directory is not in a project: choose a scope
     hint: pass --dir for this directory, or --global for this user everywhere
     ");
     let (text, status) = home.tty(&["config", "set", "lock-timeout", "9s"]).finish();
@@ -156,7 +154,7 @@ fn inside_a_session_it_is_the_sessions_unless_said_otherwise() {
     home.call(&["session", "start", "--name", "s1"]).ok();
     let set = |args: &[&str]| home.call(args).cwd("project").env("SESSILE_SESSION", "s1");
     let done = set(&["config", "set", "lock-timeout", "9s"]).ok();
-    assert_eq!(done.stdout(), "set lock-timeout to 9s in session s1 (it was not set)\n");
+    assert_eq!(done.stdout(), "set lock-timeout to 9s in session s1 (not set before)\n");
     let value = set(&["config", "get", "lock-timeout", "-ojson"]).ok().json();
     assert_eq!((value["value"].as_str(), value["origin"]["layer"].as_str()), (Some("9s"), Some("session")));
     assert_eq!(
@@ -194,21 +192,21 @@ fn what_does_not_fit_changes_nothing() {
     exit 2
     --- stdout
     --- stderr
-    error: context: "../x" is not the name of a context
+    error: context: "../x" is not a context name
     "#);
     insta::assert_snapshot!(set("sesion.idle", "1h").told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: there is no setting "sesion.idle"
+    error: setting "sesion.idle" not found
     hint: did you mean "session.idle"?
     "#);
     insta::assert_snapshot!(set("token", "t0psecret").told(), @"
     exit 2
     --- stdout
     --- stderr
-    error: ~/.config/sessile/config.toml: a secret does not belong here
-    hint: a token for one call stands in a file of its own, given with --config
+    error: ~/.config/sessile/config.toml: secrets are not allowed here
+    hint: put a token for one call into its own file and pass it with --config
     ");
     assert_eq!(home.tree(), before);
 }
@@ -222,7 +220,7 @@ fn what_cannot_be_removed_is_told_with_where_to_look() {
     --- stdout
     --- stderr
     error: lock-timeout is not set in ~/.config/sessile/config.toml
-    hint: `sessile config show lock-timeout --source` tells where it is set
+    hint: show its origin: sessile config show lock-timeout --source
     ");
 }
 

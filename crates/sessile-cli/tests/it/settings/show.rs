@@ -74,19 +74,22 @@ fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
     insta::assert_snapshot!(home.call(&["config", "show", "--effective", "--source"]).ok().told(), @"
     exit 0
     --- stdout
-    KEY                 VALUE  ORIGIN
-    color               never  user ~/.config/sessile/config.toml:1
-                        auto   default (shadowed)
-    isolate             env    default
-    lock-timeout        5s     default
-    lock-ttl            60s    default
-    output              text   default
-    session.idle        1h     user ~/.config/sessile/config.toml:3
-                        2h     default (shadowed)
-    session.max         8h     default
-    session.max-action  end    default
-    vault.backend       auto   default
-    vault.unlock        15m    default
+    KEY                 VALUE     ORIGIN
+    chat.opener         xdg-open  default
+    chat.theme          auto      default
+    color               never     user ~/.config/sessile/config.toml:1
+                        auto      default (shadowed)
+    conversation.keep   90d       default
+    isolate             env       default
+    lock-timeout        5s        default
+    lock-ttl            60s       default
+    output              text      default
+    session.idle        1h        user ~/.config/sessile/config.toml:3
+                        2h        default (shadowed)
+    session.max         8h        default
+    session.max-action  end       default
+    vault.backend       auto      default
+    vault.unlock        15m       default
     --- stderr
     ");
 }
@@ -102,8 +105,8 @@ fn what_an_untrusted_project_says_is_shown_and_is_no_value() {
     KEY      VALUE  ORIGIN
     context  prod   directory ~/project/.sessile/config.toml:1 (ignored: not trusted)
     --- stderr
-    warning: project ~/project is not trusted, so it cannot set context
-    hint: read it, then trust it: sessile trust ~/project
+    warning: project ~/project is not trusted; ignoring its value of context
+    hint: review the project, then trust it: sessile trust ~/project
     ");
     let items = show(&["config", "show", "-ojson"]).json();
     assert_eq!(items[0]["value"], serde_json::Value::Null);
@@ -128,35 +131,76 @@ fn a_context_cannot_select_a_context() {
 
 #[test]
 fn the_list_shows_every_setting_with_its_kind() {
-    insta::assert_snapshot!(home().call(&["config", "list"]).ok().told(), @"
+    insta::assert_snapshot!(home().call(&["config", "describe"]).ok().told(), @"
     exit 0
     --- stdout
-    KEY                  KIND      DEFAULT  ABOUT
-    agents.*.credential  text      -        The credential that a named agent gets.
-    agents.*.url         text      -        The URL of a named agent.
-    color                choice    auto     When output is coloured.
-    context              context   -        The context that is used when none is named.
-    credential           text      -        The credential that calls act with.
-    env.*                text      -        A variable for commands that are run.
-    expect-context       context   -        Warn when the context in use is another one than this; for a project that belongs to one target.
-    isolate              choice    env      How far a command's state is isolated.
-    lock-timeout         duration  5s       How long to wait for a lock; 0 does not wait.
-    lock-ttl             duration  60s      How long a server's lock outlives a holder that has died; it is renewed while the command runs.
-    output               choice    text     How results are printed.
-    passthrough          list      -        Variables that a command keeps although they override its context.
-    server               url       -        The URL of the session service to work against.
-    session.idle         duration  2h       How long a session may be idle before it expires.
-    session.max          duration  8h       Maximum lifetime of a session.
-    session.max-action   choice    end      What happens to running commands when their session reaches its maximum lifetime.
-    token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.
-    tools.*.strict       bool      -        Whether a session's copies of a bound tool's files hold only the bound targets; else as the context says.
-    tools.also           list      -        Isolate these tools too, which are shared unless asked for.
-    tools.except         list      -        Isolate all tools but these.
-    tools.only           list      -        Isolate only these tools.
-    vault.backend        choice    auto     Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
-    vault.helper         text      -        The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.
-    vault.key-file       text      -        The file with the key of a sealed vault, instead of the one beside it.
-    vault.unlock         duration  15m      How long a passphrase keeps a sealed vault open.
+    KEY                        KIND      DEFAULT   ABOUT
+    agents.*.allow-http        bool      -         Allow plain http to a named agent
+                                                   on another machine, without a
+                                                   credential.
+    agents.*.client-cert-file  text      -         PEM file with the client
+                                                   certificate for a named agent
+                                                   (mTLS).
+    agents.*.client-key-file   text      -         PEM file with the private key of
+                                                   the client certificate.
+    agents.*.credential        text      -         The credential that a named agent
+                                                   gets.
+    agents.*.headers           list      -         Headers of every request to a
+                                                   named agent: NAME: VALUE, or
+                                                   NAME: @FILE for a secret.
+    agents.*.url               text      -         The URL of a named agent.
+    chat.opener                text      xdg-open  Program that opens artifacts from
+                                                   the chat.
+    chat.theme                 choice    auto      Colors of the full-screen chat;
+                                                   auto is dark, or none without
+                                                   color.
+    color                      choice    auto      When to color the output.
+    context                    context   -         Default context.
+    conversation.keep          duration  90d       How long a conversation is kept
+                                                   after its last use.
+    credential                 text      -         Default credential.
+    env.*                      text      -         A variable for commands that are
+                                                   run.
+    expect-context             context   -         Expected context: warn if another
+                                                   context is used.
+    isolate                    choice    env       Isolation level of commands.
+    lock-timeout               duration  5s        Timeout for locks; 0 does not
+                                                   wait.
+    lock-ttl                   duration  60s       Lease of a server's lock; renewed
+                                                   while the command runs.
+    message.agent              text      -         The agent of messages that name
+                                                   none.
+    output                     choice    text      Output format.
+    passthrough                list      -         Variables that commands keep even
+                                                   if they override the context.
+    server                     url       -         URL of the session service.
+    session.idle               duration  2h        How long a session may be idle
+                                                   before it expires.
+    session.max                duration  8h        Maximum lifetime of a session.
+    session.max-action         choice    end       Action on running commands at the
+                                                   maximum lifetime of their
+                                                   session.
+    token                      secret    -         Bearer token for one call;
+                                                   allowed only in a --config file,
+                                                   never stored or printed.
+    tools.*.strict             bool      -         Whether copies of a bound tool's
+                                                   files contain only the bound
+                                                   targets; default: the context's
+                                                   value.
+    tools.also                 list      -         Isolate these tools too, which
+                                                   are shared by default.
+    tools.except               list      -         Isolate all tools but these.
+    tools.only                 list      -         Isolate only these tools.
+    vault.backend              choice    auto      Vault backend; auto uses the
+                                                   desktop's keychain if available,
+                                                   else an encrypted file.
+    vault.helper               text      -         Program of the helper backend: an
+                                                   absolute path, or WORD for
+                                                   NAME-vault-WORD in PATH.
+    vault.key-file             text      -         Key file of the vault, instead of
+                                                   the one beside it.
+    vault.unlock               duration  15m       How long the vault stays unlocked
+                                                   after the passphrase.
     --- stderr
     ");
 }
@@ -189,7 +233,7 @@ fn an_unknown_key_is_warned_of_with_the_nearest_one() {
     --- stdout
     5s
     --- stderr
-    warning: ~/.config/sessile/config.toml:2:3: there is no setting "lock-timout"
+    warning: ~/.config/sessile/config.toml:2:3: setting "lock-timout" not found
     hint: did you mean "lock-timeout"?
     "#);
     let done = home.call(&["config", "get", "lock-timeout", "-ojson"]).ok();

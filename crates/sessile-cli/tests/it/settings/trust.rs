@@ -29,8 +29,8 @@ fn an_untrusted_project_is_ignored_and_warned_of() {
     --- stdout
     mine
     --- stderr
-    warning: project ~/project is not trusted, so it cannot set context, server, env.PATH
-    hint: read it, then trust it: sessile trust ~/project
+    warning: project ~/project is not trusted; ignoring its value of context, server, env.PATH
+    hint: review the project, then trust it: sessile trust ~/project
     ");
     let status = here(&home, &["status", "-ojson"]).json();
     assert_eq!(status["current_context"], "mine");
@@ -57,6 +57,9 @@ fn session_does_not_start_while_an_untrusted_project_selects_its_context() {
     assert!(!home.path("project/started").exists());
     assert_eq!(started(&["session", "start", "-ojson"]).exit(4).code(), "UNTRUSTED_PROJECT");
     assert_eq!(started(&["context", "current", "--check", "-ojson"]).exit(4).code(), "UNTRUSTED_PROJECT");
+    // The context may keep its locks on a server: a lock on this machine would not exclude other clients.
+    assert_eq!(started(&["lock", "acquire", "deploy", "-ojson"]).exit(4).code(), "UNTRUSTED_PROJECT");
+    started(&["lock", "acquire", "deploy", "--context", "mine"]).exit(0);
     started(&["run", "--context", "mine", "--", "true"]).exit(0);
     started(&["run", "--session", "s1", "--", "true"]).exit(0);
     here(&home, &["trust", "--yes"]).exit(0);
@@ -79,7 +82,7 @@ fn trusting_shows_the_files_and_lets_them_count() {
     PATH = "/tmp"
     --- ~/project/.sessile/contexts/theirs.toml
     description = "the project's"
-    in context theirs (directory ~/project/.sessile/config.toml:1), no session
+    in context theirs
     "#);
     let status = here(&home, &["status", "-ojson"]);
     assert_eq!(status.stderr(), "");
@@ -97,14 +100,14 @@ fn trusting_shows_the_files_and_lets_them_count() {
 }
 
 #[test]
-fn nobody_there_means_no() {
+fn closed_input_trusts_nothing() {
     let home = with_project();
     insta::assert_snapshot!(here(&home, &["trust", "--quiet"]).told(), @"
     exit 2
     --- stdout
     --- stderr
-    error: trust the 2 file(s) of ~/project: this needs a confirmation, and nobody can be asked
-    hint: add --yes to go ahead
+    error: trust the 2 file(s) of ~/project: confirmation required, but the call is not interactive
+    hint: pass --yes to confirm
     ");
     assert_eq!(here(&home, &["context", "current"]).stdout(), "mine\n");
 }
@@ -156,9 +159,9 @@ fn trust_can_be_taken_back() {
     insta::assert_snapshot!(home.call(&["trust", "project", "--revoke"]).ok().told(), @"
     exit 0
     --- stdout
-    ~/project is no longer trusted (2 file(s))
+    revoked the trust in ~/project (2 file(s))
     --- stderr
-    in context mine (user ~/.config/sessile/config.toml:1), no session
+    in context mine
     ");
     assert_eq!(here(&home, &["context", "current"]).stdout(), "mine\n");
 }
@@ -190,9 +193,8 @@ fn selecting_a_context_in_a_fresh_directory_works_at_once() {
     insta::assert_snapshot!(home.call(&["context", "use", "dev", "--dir"]).cwd("fresh").ok().told(), @r#"
     exit 0
     --- stdout
-    context "dev" selected for this directory, ~/fresh/.sessile/local.toml (it was none)
+    selected context "dev" for this directory, ~/fresh/.sessile/local.toml (was none)
     --- stderr
-    in context dev (directory ~/fresh/.sessile/local.toml:1), no session
     "#);
     let done = home.call(&["context", "current"]).cwd("fresh").ok();
     assert_eq!((done.stdout().as_str(), done.stderr().as_str()), ("dev\n", ""));
@@ -231,7 +233,7 @@ fn a_projects_context_never_shadows_the_users_nor_weakens_its_guard() {
     let shown = here(&home, &["context", "show", "prod", "-ojson"]).exit(0);
     assert_eq!(shown.json()["guard"], "approval");
     assert_eq!(shown.json()["tools"]["kubectl"]["context"], "real");
-    assert!(shown.stderr().contains("the project's of that name is ignored"), "{}", shown.told());
+    assert!(shown.stderr().contains("ignoring the project's context"), "{}", shown.told());
     here(&home, &["context", "current", "--check", "--context", "prod"]).exit(7);
 }
 
@@ -252,7 +254,7 @@ fn a_file_that_cannot_be_parsed_cannot_be_trusted() {
     home.write("project/.sessile/contexts/dev.toml", "[env\n");
     let done = home.call(&["trust", "project", "--yes", "-ojson"]).run().exit(1);
     assert_eq!(done.code(), "FILE_SYNTAX");
-    assert!(home.call(&["trust", "--list"]).ok().stdout().starts_with("no project's file"));
+    assert!(home.call(&["trust", "--list"]).ok().stdout().starts_with("no trusted files"));
 }
 
 #[test]
@@ -261,7 +263,7 @@ fn where_there_is_no_project_nothing_can_be_trusted() {
     exit 5
     --- stdout
     --- stderr
-    error: ~ has no project state directory in it or above it
-    hint: `sessile config set KEY VALUE --dir` makes one
+    error: no project found in ~ or above
+    hint: create one: sessile config set KEY VALUE --dir
     ");
 }

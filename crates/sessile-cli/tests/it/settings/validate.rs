@@ -12,7 +12,7 @@ fn every_problem_in_every_file_is_told() {
     exit 1
     --- stdout
     ~/.config/sessile/config.toml:1:1: error: "lock-timeout" must be a duration such as 500ms, 30s, 10m, 2h, 1h30m or 7d, not 5
-    ~/.config/sessile/config.toml:2:1: warning: "colour" means nothing here
+    ~/.config/sessile/config.toml:2:1: warning: unknown key "colour"
       hint: did you mean "color"?
     ~/.config/sessile/config.toml:3:1: error: "color" must be one of auto, always, never, not 1
     ~/.config/sessile/contexts/a.toml:1:1: error: "guard" must be one of none, explicit, approval, not "sometimes"
@@ -34,7 +34,7 @@ fn what_only_deserves_a_warning_is_valid() {
     insta::assert_snapshot!(done.told(), @r#"
     exit 0
     --- stdout
-    ~/.config/sessile/config.toml:1:1: warning: "colour" means nothing here
+    ~/.config/sessile/config.toml:1:1: warning: unknown key "colour"
       hint: did you mean "color"?
     1 file(s), 1 problem(s): valid
     --- stderr

@@ -7,7 +7,7 @@ fn direnv_loads_a_session_with_the_lines_of_the_guide() {
     let home = home_with_tools();
     let lines = "sessile session start --name web --context staging --quiet >/dev/null 2>&1\neval \"$(sessile env --session web)\"\n";
     let guide =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/run.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/shell.md")).unwrap();
     assert!(guide.contains(lines), "the guide has the lines that are tested");
     home.write("p/.envrc", lines);
     home.write("p/sub/file", "");

@@ -15,7 +15,7 @@ fn install_adds_the_line_once_and_remove_takes_it_out() {
         let line = home.read(file).lines().last().unwrap().to_owned();
         assert_eq!(home.read(file), format!("{own}\n{line}\n"));
         let told = home.call(&["hook", "install", shell]).ok().stdout();
-        assert!(told.contains(&format!("{file}:3 loads the hook already")), "{told}");
+        assert!(told.contains(&format!("{file}:3 already loads the hook")), "{told}");
         home.call(&["hook", "remove", shell, "--yes"]).ok();
         assert_eq!(home.read(file), format!("{own}\n"));
         home.call(&["hook", "remove", shell]).ok();
@@ -34,9 +34,7 @@ fn install_asks_on_a_terminal_and_the_next_shell_is_hooked() {
     tty.type_line("y");
     tty.expect("added");
     assert_eq!(tty.finish().1, 0);
-    let mut tty = shell_call(&home, "bash", &[]).tty();
-    tty.expect("$ ");
-    let mut shell = HookedTty { tty, program: "bash" };
+    let mut shell = HookedTty::open(&home, "bash");
     shell.run("sessile context use staging");
     assert_eq!(shell.kubectl(), "staging");
     shell.exit();
@@ -59,21 +57,34 @@ fn status_reports_whether_the_shell_is_in_step() {
         );
         shell.run(set.trim());
         let told = plain(&shell.run("sessile status"));
+        // Each start-up file sets it; the one that this shell reads is named.
         let place = match program {
             "bash" => "~/.bashrc:2",
             "zsh" => "~/.zshrc:2",
             _ => "~/.config/fish/config.fish:1",
         };
-        // The first file that sets it is named; here it is bash's for the shells that read it the same way.
-        let place = if program == "zsh" { "~/.bashrc:2" } else { place };
-        assert!(told.contains("KUBECONFIG overridden by ~/"), "{program}: {told}");
-        assert!(program == "fish" || told.contains(place), "{program}: {told}");
+        assert!(told.contains(&format!("KUBECONFIG overridden by {place}")), "{program}: {told}");
         shell.exit();
     }
     let home = home_with_tools();
     let (told, _) = home.shell().run("sessile status");
     assert!(plain(&told).contains("not hooked"), "{told}");
     assert!(!home.call(&["status"]).ok().stdout().contains("not hooked"), "a script has no shell");
+}
+
+#[test]
+fn file_of_another_shell_is_named_only_if_this_shell_reads_it() {
+    let home = home_with_tools();
+    let mut shell = HookedTty::start(&home, "zsh");
+    shell.run("sessile context use staging");
+    shell.run("export KUBECONFIG=/own");
+    home.write(".bashrc", "export KUBECONFIG=/old\n\nexport KUBECONFIG=/own\n");
+    let told = plain(&shell.run("sessile status"));
+    assert!(told.contains("KUBECONFIG overridden in this shell"), "{told}");
+    home.write(".zshrc", format!("{}source ~/.bashrc\n", home.read(".zshrc")));
+    let told = plain(&shell.run("sessile status"));
+    assert!(told.contains("KUBECONFIG overridden by ~/.bashrc:3"), "the last line counts: {told}");
+    shell.exit();
 }
 
 #[test]
@@ -88,4 +99,27 @@ fn shell_of_the_account_is_opened_without_the_variable() {
     shell.expect(&format!("<{}>", line.rsplit(':').next().unwrap()));
     shell.type_line("exit");
     shell.finish();
+}
+
+#[test]
+fn doctor_reports_the_hook_of_the_shell() {
+    for program in SHELLS {
+        let home = home_with_tools();
+        let set = if program == "fish" { "set -gx KUBECONFIG /own\n" } else { "export KUBECONFIG=/own\n" };
+        let mut shell = HookedTty::start(&home, program);
+        shell.run("sessile context use staging");
+        let told = plain(&shell.run("sessile doctor"));
+        assert!(told.contains("shell hook: this shell is hooked and in step"), "{program}: {told}");
+        load_hooks(&home, set);
+        shell.run(set.trim());
+        let told = plain(&shell.run("sessile doctor"));
+        assert!(told.contains("not in step: KUBECONFIG overridden by ~/"), "{program}: {told}");
+        assert!(told.contains("load the hook after it"), "{program}: {told}");
+        shell.exit();
+    }
+    let home = home_with_tools();
+    let told = plain(&home.shell().run("sessile doctor").0);
+    assert!(told.contains("this shell is not hooked") && told.contains("sessile hook install"), "{told}");
+    let told = home.call(&["doctor"]).run().stdout();
+    assert!(told.contains(" shell hook\n"), "a script has no shell: {told}");
 }

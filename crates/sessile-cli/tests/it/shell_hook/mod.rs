@@ -6,7 +6,11 @@ mod install;
 mod nested;
 mod protected;
 mod rails;
+mod recipes;
 mod selection;
+mod terminals;
+
+use std::path::PathBuf;
 
 use testkit::{Home, Tty};
 
@@ -36,16 +40,37 @@ fn home_with_tools() -> Home {
         entry("[NAME]\naws_access_key_id = AKIANAME\naws_secret_access_key = s-NAME\n"),
     );
     home.write(".gitconfig", "[user]\nname = own\nemail = own@example.org\n");
+    home.write(
+        ".config/gh/hosts.yml",
+        format!(
+            "github.com:\n    users:\n{}    user: own\n    oauth_token: t-own\n",
+            entry("        NAME:\n            oauth_token: t-NAME\n")
+        ),
+    );
     for name in &TARGETS[1..] {
         home.write(format!(".config/sessile/contexts/{name}.toml"), context(name, ""));
     }
     home
 }
 
+/// The targets of all tools in a context, as [`HookedTty::targets`] has them.
+fn all(name: &str) -> String {
+    [name; 5].join(",")
+}
+
+/// The user's own targets, where no profile of aws is selected.
+const OWN: &str = "own,,own,own,own";
+
+/// No target of any tool; the author of commits stays.
+#[track_caller]
+fn assert_none(targets: &str, told: &str) {
+    assert!(targets.starts_with(",,,,"), "{told}: {targets}");
+}
+
 fn context(name: &str, guard: &str) -> String {
     format!(
         "{guard}\n[tools.kubectl]\ncontext = \"{name}\"\n[tools.aws]\nprofile = \"{name}\"\n\
-         [tools.git]\nname = \"{name}\"\nemail = \"{name}@example.org\"\n"
+         [tools.gh]\nuser = \"{name}\"\n[tools.git]\nname = \"{name}\"\nemail = \"{name}@example.org\"\n"
     )
 }
 
@@ -53,14 +78,31 @@ fn context(name: &str, guard: &str) -> String {
 struct HookedTty {
     tty: Tty,
     program: &'static str,
+    look: PathBuf,
 }
 
 impl HookedTty {
     fn start(home: &Home, program: &'static str) -> Self {
         load_hooks(home, "");
+        Self::open(home, program)
+    }
+
+    /// A shell with the start-up files that the home has.
+    fn open(home: &Home, program: &'static str) -> Self {
+        // A script, so that every shell runs the same commands. aws shows the last four letters of a key. What gh wants to ask its host meets a closed port.
+        home.write(
+            "look",
+            "kubectl=$(kubectl config current-context 2>/dev/null)\n\
+             aws=$(aws configure list 2>/dev/null | grep -oE '\\*(Aown|ging|tion|Adev)' | head -1)\n\
+             case $aws in *own) aws=own;; *ging) aws=staging;; *tion) aws=production;; *dev) aws=dev;; esac\n\
+             gh=$(HTTPS_PROXY=http://127.0.0.1:9 gh auth status --active 2>&1 | sed -n 's/.* account \\([a-z]*\\).*/\\1/p' | head -1)\n\
+             git=$(git config user.email)\n\
+             author=$(git var GIT_AUTHOR_IDENT 2>/dev/null | grep -o '[a-z]*@')\n\
+             printf '[[%s,%s,%s,%s,%s]]\\n' \"$kubectl\" \"$aws\" \"$gh\" \"${git%%@*}\" \"${author%%@*}\"\n",
+        );
         let mut tty = shell_call(home, program, &[]).tty();
         tty.expect("$ ");
-        HookedTty { tty, program }
+        HookedTty { tty, program, look: home.path("look") }
     }
 
     /// Runs a line; returns what it printed.
@@ -81,13 +123,10 @@ impl HookedTty {
         printed.find('(').map_or_else(String::new, |at| printed[at..].to_owned())
     }
 
-    /// The targets that the tools have, and the mark of the prompt.
+    /// The targets that kubectl, aws, gh and git have.
     #[track_caller]
     fn targets(&mut self) -> String {
-        let look = "printf '[[%s,%s,%s]]\\n' \"$(kubectl config current-context 2>/dev/null)\" \
-                    \"$(aws configure list 2>/dev/null | grep -o 'KIA[a-z]*' | head -1; printf %s $AWS_PROFILE)\" \
-                    \"$(git var GIT_AUTHOR_IDENT | grep -o '[a-z]*@')\"";
-        let printed = self.run(look);
+        let printed = self.run(&format!("sh {}", self.look.display()));
         let start = printed.rfind("[[").unwrap_or_else(|| panic!("{printed}"));
         printed[start + 2..].split("]]").next().unwrap().replace('\r', "").replace('\n', "/")
     }

@@ -1,11 +1,11 @@
 //! A hooked shell never returns to the user's own target by surprise, and what runs in it stays inside.
 
 use super::*;
-use crate::start;
+use crate::{live, room, start};
 
 fn own_after_detach(shell: &mut HookedTty) {
     shell.run("sessile session detach");
-    assert_eq!(shell.kubectl(), "own", "{}", shell.program);
+    assert_eq!(shell.targets(), OWN, "{}", shell.program);
     assert_eq!(shell.mark(), "", "{}", shell.program);
 }
 
@@ -18,7 +18,7 @@ fn session_stopped_elsewhere_leaves_the_shell_without_a_target() {
         shell.run("sessile session attach s1");
         assert_eq!(shell.kubectl(), "staging", "{program}");
         home.call(&["session", "stop", "s1"]).ok();
-        assert_eq!(shell.kubectl(), "", "{program}: before the next look");
+        assert_none(&shell.targets(), &format!("{program}: before the next look"));
         assert_eq!(shell.mark(), "(s1: stopped)", "{program}");
         shell.run("cd /");
         assert_eq!(shell.kubectl(), "", "{program}: in another directory");
@@ -27,37 +27,86 @@ fn session_stopped_elsewhere_leaves_the_shell_without_a_target() {
     }
 }
 
+/// Lets every session have started longer ago than its maximum lifetime.
+fn make_sessions_old(home: &Home) {
+    let script = "import sqlite3, sys\n\
+                  db = sqlite3.connect(sys.argv[1], timeout=30)\n\
+                  age = ', '.join(f'{name} = {name} - 40000000' for name in ('started_ms', 'started_boot_ms', 'started_awake_ms'))\n\
+                  db.execute('UPDATE session SET ' + age)\n\
+                  db.commit()\n";
+    let db = home.path(".local/state/sessile/state.db");
+    home.tool("python3", &["-c", script, db.to_str().unwrap()]).ok();
+}
+
+#[test]
+fn detach_leaves_a_context_that_may_not_be_used() {
+    for program in SHELLS {
+        let home = home_with_tools();
+        home.write(".config/sessile/contexts/production.toml", context("production", "guard = \"approval\""));
+        let mut shell = HookedTty::start(&home, program);
+        shell.run("sessile context use production");
+        assert_eq!(shell.mark(), "(production: must be named)", "{program}");
+        let told = shell.run("sessile session detach");
+        assert!(told.contains("detached from \"production\""), "{program}: {told}");
+        assert_eq!(shell.targets(), OWN, "{program}");
+        assert_eq!(shell.mark(), "", "{program}");
+        shell.run("sessile context use dev");
+        std::fs::remove_file(home.path(".config/sessile/contexts/dev.toml")).unwrap();
+        shell.run("true");
+        assert_eq!(shell.mark(), "(dev: not found)", "{program}");
+        own_after_detach(&mut shell);
+        // A directory is left by leaving it.
+        home.write("p/.sessile/config.toml", "context = \"staging\"\n");
+        shell.run("cd p");
+        let told = shell.run("sessile session detach");
+        assert!(told.contains("error:") && !told.contains("detached"), "{program}: {told}");
+        assert_eq!(shell.mark(), "(staging: untrusted project)", "{program}");
+        shell.exit();
+    }
+}
+
 #[test]
 fn session_of_a_context_that_ends_is_renewed_only_by_the_person() {
-    let home = home_with_tools();
-    home.write(".config/sessile/config.toml", "session.max = \"4s\"\n");
-    let mut shell = HookedTty::start(&home, "bash");
-    shell.run("sessile context use staging");
-    assert_eq!(shell.kubectl(), "staging");
-    std::thread::sleep(std::time::Duration::from_secs(6));
-    assert!(shell.mark().starts_with("(staging"));
-    assert_eq!(shell.mark(), "(staging: expired)");
-    assert_eq!(shell.kubectl(), "");
-    home.write(".config/sessile/config.toml", "");
-    assert_eq!(shell.kubectl(), "", "it does not come back by itself");
-    shell.run("sessile context use staging");
-    assert_eq!(shell.kubectl(), "staging");
-    own_after_detach(&mut shell);
-    shell.exit();
+    for program in SHELLS {
+        let home = home_with_tools();
+        let mut shell = HookedTty::start(&home, program);
+        shell.run("sessile context use staging");
+        assert_eq!(shell.kubectl(), "staging", "{program}");
+        make_sessions_old(&home);
+        shell.run("true");
+        assert_eq!(shell.mark(), "(staging: expired)", "{program}");
+        assert_none(&shell.targets(), program);
+        let told = plain(&shell.run("sessile status"));
+        assert!(told.contains("in step"), "{program}: {told}");
+        assert_eq!(shell.kubectl(), "", "{program}: it does not come back by itself");
+        shell.run("sessile context use staging");
+        assert_eq!(shell.targets(), all("staging"), "{program}");
+        own_after_detach(&mut shell);
+        shell.exit();
+    }
 }
 
 #[test]
 fn hooked_shell_keeps_its_session_busy() {
-    let home = home_with_tools();
-    home.write(".config/sessile/config.toml", "session.idle = \"2s\"\n");
-    let mut shell = HookedTty::start(&home, "bash");
-    shell.run("sessile context use staging");
-    assert_eq!(shell.kubectl(), "staging");
-    std::thread::sleep(std::time::Duration::from_secs(4));
-    home.call(&["session", "gc"]).ok();
-    assert_eq!(shell.kubectl(), "staging");
-    assert_eq!(shell.mark(), "(staging)");
-    shell.exit();
+    for program in SHELLS {
+        let home = home_with_tools();
+        let mut shell = HookedTty::start(&home, program);
+        shell.run("sessile context use staging");
+        assert_eq!(shell.kubectl(), "staging");
+        let id = live(&home).remove(0);
+        let lock = room(&home, &id).join("lock");
+        let collect = || {
+            // Idle since 1970, in another boot.
+            std::fs::write(&lock, format!("{0:020} {0:020} another\n", 0)).unwrap();
+            home.call(&["session", "gc"]).ok();
+            live(&home)
+        };
+        assert_eq!(collect(), [id], "{program}");
+        assert_eq!(shell.kubectl(), "staging");
+        assert_eq!(shell.mark(), "(staging)");
+        shell.exit();
+        assert!(collect().is_empty(), "{program}: without the shell it expires");
+    }
 }
 
 #[test]
@@ -68,7 +117,7 @@ fn untrusted_directory_gives_an_emptied_room_until_it_is_left_or_trusted() {
         let mut shell = HookedTty::start(&home, program);
         shell.run("cd p");
         assert_eq!(shell.mark(), "(staging: untrusted project)", "{program}");
-        assert_eq!(shell.targets(), ",,own@".replace("own@", ""), "{program}");
+        assert_none(&shell.targets(), program);
         shell.run("cd ..");
         assert_eq!(shell.kubectl(), "own", "{program}");
         shell.run("cd p");
@@ -84,18 +133,20 @@ fn untrusted_directory_gives_an_emptied_room_until_it_is_left_or_trusted() {
 
 #[test]
 fn guarded_context_of_a_directory_gives_an_emptied_room() {
-    let home = home_with_tools();
-    home.write(".config/sessile/contexts/production.toml", context("production", "guard = \"approval\""));
-    home.write("p/file", "");
-    home.call(&["context", "use", "production", "--dir"]).cwd("p").ok();
-    let mut shell = HookedTty::start(&home, "bash");
-    assert_eq!(shell.kubectl(), "own");
-    shell.run("cd p");
-    assert_eq!(shell.mark(), "(production: must be named)");
-    assert_eq!(shell.kubectl(), "");
-    shell.run("cd ..");
-    assert_eq!(shell.kubectl(), "own");
-    shell.exit();
+    for program in SHELLS {
+        let home = home_with_tools();
+        home.write(".config/sessile/contexts/production.toml", context("production", "guard = \"approval\""));
+        home.write("p/file", "");
+        home.call(&["context", "use", "production", "--dir"]).cwd("p").ok();
+        let mut shell = HookedTty::start(&home, program);
+        assert_eq!(shell.kubectl(), "own");
+        shell.run("cd p");
+        assert_eq!(shell.mark(), "(production: must be named)");
+        assert_eq!(shell.kubectl(), "");
+        shell.run("cd ..");
+        assert_eq!(shell.kubectl(), "own");
+        shell.exit();
+    }
 }
 
 #[test]
@@ -133,6 +184,29 @@ fn person_at_a_hooked_prompt_approves_and_an_agent_there_does_not() {
     }
 }
 
+/// The shell itself does nothing between the approval's end and the next command.
+#[test]
+fn lapsed_approval_withdraws_the_target_at_an_idle_prompt() {
+    let home = home_with_tools();
+    home.write(".config/sessile/contexts/production.toml", context("production", "guard = \"approval\""));
+    let mut shell = HookedTty::start(&home, "bash");
+    shell.run("sessile context approve production --for 10s --yes");
+    shell.run("sessile session start --name prod --context production");
+    assert_eq!(shell.kubectl(), "production");
+    let copy = room(&home, "prod").join("kube/config");
+    let has_target = || std::fs::read_to_string(&copy).is_ok_and(|text| text.contains("production"));
+    assert!(has_target(), "the approval opened it");
+    crate::eventually("the withdrawal", || !has_target());
+    assert_eq!(shell.kubectl(), "", "the first command after it");
+    // The hook counts whole seconds, so the mark may come a prompt later than the withdrawal.
+    crate::eventually("the mark", || {
+        shell.run("true");
+        shell.mark() == "(production: not approved)"
+    });
+    own_after_detach(&mut shell);
+    shell.exit();
+}
+
 #[test]
 fn run_in_another_directory_than_the_hooks_is_refused() {
     let home = home_with_tools();
@@ -151,14 +225,16 @@ fn run_in_another_directory_than_the_hooks_is_refused() {
 
 #[test]
 fn named_context_counts_at_a_hooked_prompt_and_not_inside() {
-    let home = home_with_tools();
-    home.write("agent", "#!/bin/sh\n\"$@\"\n");
-    let mut shell = HookedTty::start(&home, "bash");
-    shell.run("sessile context use staging");
-    let line = "sessile run --context dev -- kubectl config current-context";
-    let told = shell.run(line);
-    assert!(told.contains("dev\r\n"), "{told}");
-    let told = shell.run(&format!("sh agent {line}"));
-    assert!(told.contains("error:"), "{told}");
-    shell.exit();
+    for program in SHELLS {
+        let home = home_with_tools();
+        home.write("agent", "#!/bin/sh\n\"$@\"\n");
+        let mut shell = HookedTty::start(&home, program);
+        shell.run("sessile context use staging");
+        let line = "sessile run --context dev -- kubectl config current-context";
+        let told = shell.run(line);
+        assert!(told.contains("dev\r\n"), "{told}");
+        let told = shell.run(&format!("sh agent {line}"));
+        assert!(told.contains("error:"), "{told}");
+        shell.exit();
+    }
 }

@@ -7,7 +7,7 @@ fn replaced_directory_selection_names_its_author() {
     let home = home_with_tools();
     home.call(&["context", "use", "production", "--dir"]).ok();
     let told = home.call(&["context", "use", "staging", "--dir"]).ok().stdout();
-    assert!(told.contains("(it was \"production\", set "), "{told}");
+    assert!(told.contains("(was \"production\", set "), "{told}");
     assert!(told.contains(" ago by pid "), "{told}");
     let told = home.call(&["context", "use", "staging", "--dir"]).ok().stdout();
     assert!(!told.contains("by pid"), "{told}");

@@ -74,7 +74,7 @@ fn token_in_a_file_that_others_can_read_is_refused() {
     let of_config = home.call(&check).args(&["--config", "c.json"]).run();
     for status in [by_file().ok(), by_config().ok()] {
         assert_eq!(status.json()["logged_in"], false);
-        assert!(status.stderr().contains("others can read"), "{}", status.told());
+        assert!(status.stderr().contains("other users can read"), "{}", status.told());
     }
     for (name, call) in [("token", checked), ("c.json", of_config)] {
         let error = call.json_error();

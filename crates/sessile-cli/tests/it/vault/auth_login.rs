@@ -57,6 +57,37 @@ fn a_person_confirms_a_code_and_the_token_works() {
     assert!(status["token_expires"].is_string(), "{status}");
 }
 
+/// Tokens without an id token name nobody; the server does, if it is asked, and only at the login.
+#[test]
+fn introspection_names_the_account_once() {
+    let server = OidcServer::start();
+    let home = home();
+    let login = |more: &[&str]| {
+        let words = ["auth", "login", "corp", "--issuer", server.issuer(), "--client-id", "terminal"];
+        let mut command =
+            home.call(&words).args(&["--scope", "api:read", "--wait", "2m", "-ojson"]).args(more).command();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        let shown: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        server.approve(shown["login"]["user_code"].as_str().unwrap(), "ann");
+        assert!(child.wait_with_output().unwrap().status.success());
+    };
+    let user = || {
+        let status = home.call(&["status", "--credential", "corp", "-ojson"]).ok().json();
+        assert_eq!(status["logged_in"], true, "{status}");
+        status["user"].clone()
+    };
+    login(&[]);
+    assert_eq!(user(), Value::Null);
+    login(&["--introspect"]);
+    assert_eq!(user(), "ann");
+    drop(server);
+    assert_eq!(user(), "ann", "status asks nobody");
+}
+
 #[test]
 fn a_person_can_say_no_and_nothing_is_kept() {
     let server = OidcServer::start();
@@ -131,7 +162,7 @@ fn a_renewal_that_fails_leaves_the_old_token() {
     assert_eq!(error["code"], "CREDENTIALS_EXPIRED");
     // Nobody said no: it is worth another try.
     assert_eq!(error["fix_command"], "sessile auth refresh corp");
-    assert!(error["message"].as_str().unwrap().contains("could not be renewed"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("the renewal failed"), "{error}");
     assert!(!done.told().contains(&token) && error["message"].as_str().unwrap().contains(&issuer[7..]));
 }
 

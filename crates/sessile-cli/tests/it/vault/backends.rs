@@ -255,8 +255,8 @@ fn a_helper_that_fails_or_talks_nonsense_is_told_without_what_it_said() {
         ("exit 3", "failed"),
         ("echo the-canary-of-a-helper", "JSON"),
         ("echo '{\"error\":\"no luck\"}'", "no luck"),
-        ("echo '{\"credential\":{\"the-canary-of-a-helper\":1}}'", "does not mean"),
-        ("printf '\\377'", "not text"),
+        ("echo '{\"credential\":{\"the-canary-of-a-helper\":1}}'", "unexpected field or value"),
+        ("printf '\\377'", "not valid UTF-8"),
         ("echo '[]'; echo the-canary-of-a-helper >&2", ""),
     ] {
         place.home.write("bin/helper", format!("#!/bin/sh\n{script}\n"));

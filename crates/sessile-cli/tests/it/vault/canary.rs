@@ -8,7 +8,7 @@ use sessile::vault::sealed::SealedFile;
 use sessile::vault_key::VaultKey;
 use testkit::{Call, Home, Keyring, OidcServer};
 
-use super::secret_search::Sought;
+use super::secret_search::SecretPattern;
 use super::{DIR, LONG_AGO, bind, by_client, device_login, printed, set};
 use crate::contract::output::{CALLS, furnished_for};
 use crate::durability::crash::{Killer, kills};
@@ -51,7 +51,7 @@ fn secrets_of(home: &Home) -> Vec<(String, String)> {
 }
 
 /// Looks for what the vault holds by now, too: tokens that a server gave.
-fn learn(sought: &Sought, home: &Home) {
+fn learn(sought: &SecretPattern, home: &Home) {
     for (what, secret) in secrets_of(home) {
         sought.add(&what, &secret);
     }
@@ -62,7 +62,7 @@ pub(super) fn words(all: &[String]) -> Vec<&str> {
 }
 
 /// The ways in by `auth set`, each with a canary of its own. The names of the credentials are those of the ways.
-fn come_in(home: &Home, sought: &Sought, with: &dyn Fn(Call) -> Call) -> Vec<String> {
+fn come_in(home: &Home, sought: &SecretPattern, with: &dyn Fn(Call) -> Call) -> Vec<String> {
     let way = |name: &str| sought.canary(name);
     let file = |name: &str| input(home, name, &format!("{}\n", way(name)));
     let at = |name: &str| format!("@{}", file(name).display());
@@ -104,7 +104,7 @@ fn come_in(home: &Home, sought: &Sought, with: &dyn Fn(Call) -> Call) -> Vec<Str
 }
 
 /// The variables in which two of the ways are.
-fn with_variables(sought: &Sought, call: Call) -> Call {
+fn with_variables(sought: &SecretPattern, call: Call) -> Call {
     call.env("CI_TOKEN", sought.canary("env")).env("SESSILE_CREDENTIAL_SAID", sought.canary("said"))
 }
 
@@ -112,7 +112,7 @@ fn with_variables(sought: &Sought, call: Call) -> Call {
 const ARGUMENTS: &str = "cat /proc/$$/cmdline /proc/$PPID/cmdline; true";
 
 fn every_way(place: &str, home: &Home, own: &[&str], with: &dyn Fn(Call) -> Call) {
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let processes = sought.watch_processes();
     let with = |call: Call| with_variables(&sought, with(call));
     let ways = come_in(home, &sought, &with);
@@ -207,7 +207,7 @@ esac"#,
 #[test]
 fn no_login_leaves_a_trace() {
     let (home, elsewhere) = (home(), home());
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     sought.add("the client's secret", OidcServer::SECRET);
     let processes = sought.watch_processes();
     let server = OidcServer::start();
@@ -287,7 +287,7 @@ fn no_login_leaves_a_trace() {
 #[test]
 fn no_passphrase_leaves_a_trace() {
     let home = home();
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let processes = sought.watch_processes();
     let runtime = home.private_dir("run");
     let with = |call: Call| call.env("XDG_RUNTIME_DIR", &runtime);
@@ -319,7 +319,7 @@ fn no_passphrase_leaves_a_trace() {
     let mut terminal = key(&["rekey", "--to", "passphrase"]).tty();
     let mut shown = terminal.expect("New passphrase: ");
     terminal.type_line(&sought.canary("typed"));
-    shown += &terminal.expect("The same again: ");
+    shown += &terminal.expect("Repeat the passphrase: ");
     terminal.type_line(&sought.canary("typed"));
     let (rest, status) = terminal.finish();
     assert_eq!(status, 0, "{shown}{rest}");
@@ -329,7 +329,7 @@ fn no_passphrase_leaves_a_trace() {
 }
 
 /// A vault with one credential of each kind, as a directory to be copied.
-fn a_vault(sought: &Sought) -> Home {
+fn a_vault(sought: &SecretPattern) -> Home {
     let home = home();
     let canary = |name: &str| sought.canary(name);
     set(&home, "bot", &canary("bot")).args(&["--site", "http://127.0.0.1:9"]).ok();
@@ -353,7 +353,7 @@ fn copy_vault(from: &Home, to: &Home) {
 
 #[test]
 fn no_command_shows_a_secret() {
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let vault = a_vault(&sought);
     let processes = sought.watch_processes();
     for (path, args) in CALLS {
@@ -379,7 +379,7 @@ fn no_command_shows_a_secret() {
 /// The one command that needs an editor.
 #[test]
 fn no_editor_is_shown_a_secret() {
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let vault = a_vault(&sought);
     script(
         &vault,
@@ -398,7 +398,7 @@ fn no_editor_is_shown_a_secret() {
 #[test]
 fn nothing_that_a_killed_command_leaves_has_a_secret_in_it() {
     let home = home();
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     input(&home, "asked", &sought.canary("asked"));
     bind(&home, "work", &[("T", "bot"), ("A", "asked")]);
     let set =

@@ -6,7 +6,7 @@ use std::process::Command;
 use testkit::{CallResult, Home};
 
 use crate::home;
-use crate::probe::service::Serving;
+use crate::probe::service::ProbedService;
 
 /// Runs openssl in a home.
 fn openssl(home: &Home, words: &str) {
@@ -16,7 +16,7 @@ fn openssl(home: &Home, words: &str) {
 }
 
 /// A certificate for this machine that signs itself, and a service with it.
-fn signed_by_itself(home: &Home, flags: &str) -> Serving {
+fn signed_by_itself(home: &Home, flags: &str) -> ProbedService {
     let names = "-subj /CN=sessile.test -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
     openssl(
         home,
@@ -27,9 +27,9 @@ fn signed_by_itself(home: &Home, flags: &str) -> Serving {
     serving(home)
 }
 
-fn serving(home: &Home) -> Serving {
+fn serving(home: &Home) -> ProbedService {
     let (certificate, key) = (home.path("server.pem"), home.path("server.key"));
-    Serving::start(
+    ProbedService::start(
         home,
         0,
         &["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()],
@@ -37,11 +37,20 @@ fn serving(home: &Home) -> Serving {
 }
 
 fn login(home: &Home, url: &str, authority: Option<&str>) -> CallResult {
-    let call = home.call(&["auth", "login", "--server", url, "--token-stdin", "-ojson"]).stdin("sst_x");
+    let call = home.call(&["auth", "login", "--server", url, "--token-stdin", "-ojson", "--log-file", LOG]);
+    let call = call.stdin("sst_x");
     match authority {
         Some(file) => call.env("SSL_CERT_FILE", home.path(file)).run(),
         None => call.run(),
     }
+}
+
+/// Log of the logins in a home.
+const LOG: &str = "login.log";
+
+/// Number of retries of all logins in a home.
+fn retries(home: &Home) -> usize {
+    std::fs::read_to_string(home.path(LOG)).unwrap().matches("retrying request").count()
 }
 
 /// The message and the hint of a server that is not reached.
@@ -68,8 +77,15 @@ fn an_authority_of_ones_own_is_named_by_a_variable() {
     );
     let service = serving(&home);
     let (message, hint) = told(login(&home, &service.url, None));
-    assert!(message.ends_with("no authority that is trusted here has signed it"), "{message}");
+    assert!(message.ends_with("not signed by a trusted CA"), "{message}");
     assert!(hint.contains("SSL_CERT_FILE=ca.pem"), "{hint}");
+    openssl(
+        &home,
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=Other -keyout other.key -out other.pem",
+    );
+    let (_, hint) = told(login(&home, &service.url, Some("other.pem")));
+    assert!(hint.contains("other.pem does not contain the CA of this server"), "{hint}");
+    assert_eq!(retries(&home), 0, "the certificate stays the same");
     // It is reached, and does not know the token.
     assert_eq!(login(&home, &service.url, Some("ca.pem")).exit(8).code(), "CREDENTIAL_REJECTED");
 }
@@ -80,9 +96,10 @@ fn a_certificate_that_signs_itself_is_told_in_words() {
     let service = signed_by_itself(&home, "");
     for authority in [None, Some("server.pem")] {
         let (message, hint) = told(login(&home, &service.url, authority));
-        assert!(message.ends_with("it is one for an authority and not for a server"), "{message}");
+        assert!(message.ends_with("a CA certificate, not a server certificate"), "{message}");
         assert!(hint.contains("CA:FALSE") && hint.contains("SSL_CERT_FILE"), "{hint}");
     }
+    assert_eq!(retries(&home), 0);
     drop(service);
     // As the hint says.
     let service = signed_by_itself(&home, "-addext basicConstraints=critical,CA:FALSE");
@@ -94,10 +111,22 @@ fn whoever_takes_http_for_https_is_told() {
     let home = home();
     let service = signed_by_itself(&home, "");
     let (message, hint) = told(login(&home, &service.url.replace("https:", "http:"), None));
-    assert!(message.contains("it does not answer as HTTP does"), "{message}");
+    assert!(message.contains("the response is not HTTP"), "{message}");
     assert!(hint.contains("TLS") && hint.contains("https://"), "{hint}");
-    let plain = Serving::start(&crate::home(), 0, &[]);
+    let plain = ProbedService::start(&crate::home(), 0, &[]);
     let (message, hint) = told(login(&home, &plain.url.replace("http:", "https:"), Some("server.pem")));
-    assert!(message.contains("it does not answer as TLS does"), "{message}");
+    assert!(message.contains("the response is not TLS"), "{message}");
     assert!(hint.contains("http://"), "{hint}");
+    assert_eq!(retries(&home), 0);
+}
+
+#[test]
+fn refused_connection_is_retried_and_has_a_hint() {
+    let home = home();
+    // Bound and closed again: nothing listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (message, hint) = told(login(&home, &format!("http://127.0.0.1:{port}"), None));
+    assert!(message.contains("Connection refused"), "{message}");
+    assert!(hint.contains("start the server"), "{hint}");
+    assert!(retries(&home) > 0);
 }

@@ -11,20 +11,20 @@ use crate::durability::crash::Random;
 use crate::home;
 
 /// A vault with two credentials in it.
-struct Kept {
+struct VaultFiles {
     home: Home,
     /// What the vault's file is when nothing is wrong with it.
     whole: Vec<u8>,
 }
 
-impl Kept {
+impl VaultFiles {
     fn new() -> Self {
         let home = home();
         set(&home, "one", "the first secret").ok();
         set(&home, "two", "the second secret").ok();
         bind(&home, "work", &[("ONE", "one"), ("TWO", "two")]);
         let whole = std::fs::read(home.path(DIR).join("credentials")).unwrap();
-        Kept { home, whole }
+        VaultFiles { home, whole }
     }
 
     fn vault(&self) -> PathBuf {
@@ -100,7 +100,7 @@ const TOO_NEW: (&str, i32) = ("VAULT_TOO_NEW", 4);
 
 #[test]
 fn a_flipped_bit_anywhere_is_told() {
-    let kept = Kept::new();
+    let kept = VaultFiles::new();
     let mut random = Random(0x5e55_1e201);
     let header = kept.whole.windows(10).position(|part| part == b"\"sealed\":\"").unwrap();
     // All of the header, and a sample of the rest.
@@ -117,7 +117,7 @@ fn a_flipped_bit_anywhere_is_told() {
 
 #[test]
 fn a_vault_that_ends_too_early_or_too_late_is_told() {
-    let kept = Kept::new();
+    let kept = VaultFiles::new();
     for length in (0..kept.whole.len()).step_by(16).chain([kept.whole.len() - 1]) {
         kept.put(&kept.whole[..length]);
         kept.assert_told(&format!("{length} bytes"), &[DAMAGED]);
@@ -131,7 +131,7 @@ fn a_vault_that_ends_too_early_or_too_late_is_told() {
 
 #[test]
 fn what_is_no_vault_is_told() {
-    let kept = Kept::new();
+    let kept = VaultFiles::new();
     let text = String::from_utf8(kept.whole.clone()).unwrap();
     let nested = "[".repeat(1_000_000);
     let not_text = [b"{\"header\":\"", &[0xff, 0xfe][..], b"\"}"].concat();
@@ -169,7 +169,7 @@ fn what_is_no_vault_is_told() {
 
 #[test]
 fn a_vault_that_is_too_large_or_no_file_is_told() {
-    let kept = Kept::new();
+    let kept = VaultFiles::new();
     // It has no content: only its length is looked at.
     let file = std::fs::File::create(kept.vault()).unwrap();
     file.set_len(1 << 40).unwrap();
@@ -189,8 +189,8 @@ fn a_vault_that_is_too_large_or_no_file_is_told() {
 
 #[test]
 fn a_key_that_is_missing_wrong_or_for_all_to_read_is_told() {
-    let kept = Kept::new();
-    let (key, other) = (std::fs::read(kept.key()).unwrap(), Kept::new());
+    let kept = VaultFiles::new();
+    let (key, other) = (std::fs::read(kept.key()).unwrap(), VaultFiles::new());
     let missing = ("VAULT_KEY_MISSING", 8);
     std::fs::remove_file(kept.key()).unwrap();
     kept.assert_told("no key", &[missing]);
@@ -230,7 +230,7 @@ fn with_passphrase(call: Call, file: &Path) -> Call {
 
 #[test]
 fn a_wrong_passphrase_or_a_forged_cost_of_it_is_told() {
-    let kept = Kept::new();
+    let kept = VaultFiles::new();
     let home = &kept.home;
     let private = |name: &str, text: &str| {
         let path = home.write(name, text);

@@ -3,13 +3,13 @@
 use testkit::OidcServer;
 
 use super::canary::{INPUT, input, script, words};
-use super::secret_search::Sought;
+use super::secret_search::SecretPattern;
 use super::{DIR, LONG_AGO, bind, printed, set};
 use crate::home;
 
 #[test]
 fn no_token_of_one_call_is_shown() {
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let home = home();
     let canary = sought.canary("token");
     let json =
@@ -71,7 +71,7 @@ fn no_token_of_one_call_is_shown() {
 #[test]
 fn no_failure_shows_a_secret() {
     let home = home();
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let processes = sought.watch_processes();
     let server = OidcServer::start();
     let canary = |name: &str| sought.canary(name);
@@ -149,7 +149,7 @@ fn no_failure_shows_a_secret() {
 #[test]
 fn a_secret_among_the_arguments_is_refused_and_not_repeated() {
     let home = home();
-    let sought = Sought::new();
+    let sought = SecretPattern::new();
     let canary = sought.canary("argument");
     let joined = |flag: &str| format!("{flag}={canary}");
     let calls: Vec<Vec<String>> = [

@@ -16,18 +16,18 @@ use testkit::{Call, CallResult, Home};
 const SHORTEST: usize = 6;
 
 /// What is looked for. All canaries of a test begin with one word, which is looked for in place of them all.
-pub(super) struct Sought {
+pub(super) struct SecretPattern {
     word: String,
     /// Each form, and what it is called.
     forms: Arc<RwLock<Vec<(String, String)>>>,
 }
 
-impl Sought {
+impl SecretPattern {
     pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Tests that run beside this one have words of their own.
         let word = format!("Qn{:08x}{:02x}aryZ9", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let sought = Sought { word, forms: Arc::default() };
+        let sought = SecretPattern { word, forms: Arc::default() };
         sought.add("a canary", &sought.word);
         sought
     }
@@ -188,7 +188,7 @@ mod the_search_itself {
     #[test]
     fn finds_each_form_in_a_file_in_an_output_and_in_the_history() {
         let home = home();
-        let sought = Sought::new();
+        let sought = SecretPattern::new();
         sought.add("a token", "eyJhbG.ci-Oi_JSUzI1NiJ9?>~");
         home.call(&["config", "set", "env.X", "1", "--global"]).ok();
         sought.assert_not_in_files(&home, &[]);
@@ -218,14 +218,14 @@ mod the_search_itself {
     #[test]
     #[should_panic(expected = "a canary, base64")]
     fn fails_when_a_command_prints_one() {
-        let (home, sought) = (home(), Sought::new());
+        let (home, sought) = (home(), SecretPattern::new());
         let text = base64::engine::general_purpose::STANDARD.encode(sought.canary("test"));
         sought.call("a leak", home.tool("echo", &[&text]));
     }
 
     #[test]
     fn sees_the_arguments_of_a_process() {
-        let sought = Sought::new();
+        let sought = SecretPattern::new();
         let processes = sought.watch_processes();
         let mut waiting = Command::new("/bin/sh")
             .args(["-c", "read x", &sought.canary("test")])

@@ -1,14 +1,11 @@
 //! Events of a session, as they happen.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
@@ -39,8 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/v1/sessions/{session}/events", READ, follow)
             .about(
                 "followSession",
-                "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none, 410 \
-                 EVENTS_GONE if the next one is no longer kept",
+                "Stream events (server-sent events) after Last-Event-ID or `after`; 204 if no events will follow, 410 EVENTS_GONE if the next event is no longer kept",
             )
             .params(&[&AFTER, &LAST_EVENT_ID])
             .replies_with(200, ResponseBody::EventStream)
@@ -63,7 +59,7 @@ async fn follow(
     };
     // Without a position the stream begins at the first event that is kept.
     let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
-    let Some(mut seen) = seen else { return Err(ApiProblem::invalid("Last-Event-ID is a number")) };
+    let Some(mut seen) = seen else { return Err(ApiProblem::invalid("Last-Event-ID must be a number")) };
     // Before the store is asked, so that a client over its limit costs no reads.
     let permit = caller.stream()?;
     let found = match caller.ask(Query::Session { session: session.clone().into() }).await? {
@@ -99,11 +95,7 @@ async fn follow(
         _counted: app.metrics.up(Gauge::Streams),
     };
     tokio::spawn(stream.run(first));
-    let mut response = Response::new(Body::new(ChunkedBody(body)));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Proxies would gather them.
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(reply::events(body))
 }
 
 struct EventStream {
@@ -126,7 +118,7 @@ impl EventStream {
         }
     }
 
-    /// Sends events until the session or the client is gone.
+    /// Sends events until the session ends or the client disconnects.
     async fn send_all(&mut self, first: EventPage) -> Option<()> {
         // Something at once, so that a client knows that it is connected.
         self.send(": following\n\n".to_owned()).await?;
@@ -206,20 +198,5 @@ impl EventStream {
 
     async fn send(&self, text: String) -> Option<()> {
         self.pieces.send(Bytes::from(text)).await.ok()
-    }
-}
-
-/// Body of the chunks that a stream sends.
-pub(super) struct ChunkedBody(pub(super) mpsc::Receiver<Bytes>);
-
-impl axum::body::HttpBody for ChunkedBody {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
     }
 }

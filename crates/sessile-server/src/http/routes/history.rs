@@ -18,10 +18,7 @@ use crate::query::{Query, QueryAnswer};
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/history", READ, list)
-            .about(
-                "getHistory",
-                "What the user has changed or tried to, the newest first; reading is not in it",
-            )
+            .about("getHistory", "List the user's changes and refused changes, newest first, without reads")
             .params(&[&SESSION, &SINCE_MS, &LIMIT, &CURSOR])
             .replies::<HistoryPage>(200),
     ]

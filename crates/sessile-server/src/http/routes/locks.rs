@@ -25,21 +25,21 @@ use crate::query::{Query, QueryAnswer};
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/locks", READ, list)
-            .about("listLocks", "Locks that are held, in the order of their names")
+            .about("listLocks", "List the held locks, by name")
             .params(&[&LIMIT, &CURSOR])
             .replies::<LockPage>(200),
         Route::post("/v1/locks/{name}", WRITE, take)
-            .about("takeLock", "Wait for a lock and take it")
+            .about("takeLock", "Wait for a lock and acquire it")
             .body::<TakeLockRequest>()
             .replies::<ServiceLock>(201)
-            .refuses(&[408, 409]),
+            .refuses(&[404, 408, 409, 410]),
         Route::post("/v1/locks/{name}/renew", WRITE, renew)
-            .about("renewLock", "Begin the time of a lock anew")
+            .about("renewLock", "Extend a lock's lease")
             .body::<RenewLockRequest>()
             .replies::<ServiceLock>(200)
             .refuses(&[409]),
         Route::delete("/v1/locks/{name}", WRITE, release)
-            .about("releaseLock", "Give a lock back")
+            .about("releaseLock", "Release a lock")
             .params(&[&TOKEN])
             .replies_with(204, ResponseBody::Empty)
             .refuses(&[409]),
@@ -52,14 +52,14 @@ fn resource(name: &str) -> Result<Resource, ApiProblem> {
     Ok(Resource::Lock { name: name.to_owned() })
 }
 
-/// A lock that is asked for, and may be new.
+/// Resource of a requested lock, which may be new.
 fn new_resource(name: &str) -> Result<Resource, ApiProblem> {
     input::name("lock name", name, MAX_KEY)?;
     resource(name)
 }
 
 fn lock(name: String, ticket: Ticket) -> Result<ServiceLock, ApiProblem> {
-    Ok(ServiceLock { name, mode: ticket.mode, ticket: lease(ticket)? })
+    Ok(ServiceLock { name, mode: ticket.mode, session: ticket.session.clone(), ticket: lease(ticket)? })
 }
 
 async fn list(
@@ -91,6 +91,7 @@ async fn take(
         mode: new.mode,
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
+        session: new.session.as_deref().map(input::session).transpose()?,
     };
     let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
@@ -120,7 +121,7 @@ async fn release(
 ) -> Result<Response, ApiProblem> {
     let token = params.number("token", 0, input::MAX_INTEGER)?;
     params.done()?;
-    let Some(token) = token else { return Err(ApiProblem::usage("a lock is given back with its `token`")) };
+    let Some(token) = token else { return Err(ApiProblem::usage("`token` is required to release a lock")) };
     let token = FencingToken::new(token);
     caller.change(StoreChange::Release { resource: resource(&name)?, token }).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))

@@ -22,16 +22,13 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/login", ANY, begin)
             .open()
-            .about("beginLogin", "Ask to be let in: show `user_code` to who administers the service")
+            .about("beginLogin", "Start a device login; an administrator approves `user_code`")
             .body::<BeginLoginRequest>()
             .replies::<BeginLoginResponse>(201)
             .refuses(&[400, 429, 503]),
         Route::post("/v1/login/token", ANY, collect)
             .open()
-            .about(
-                "collectLogin",
-                "The token, once, after the code was approved; 409 LOGIN_PENDING until then",
-            )
+            .about("collectLogin", "Collect the token once after approval; 409 LOGIN_PENDING until then")
             .body::<CollectLoginRequest>()
             .replies::<CollectLoginResponse>(200)
             .refuses(&[400, 403, 404, 409, 429, 503]),
@@ -47,7 +44,7 @@ async fn begin(
     app.anonymous_limits
         .logins
         .take(&extensions)
-        .map_err(|after_ms| ApiProblem::rate_limited("too many ask to be let in", after_ms))?;
+        .map_err(|after_ms| ApiProblem::rate_limited("too many pending logins", after_ms))?;
     let peer = extensions.get().map(|PeerAddress(peer)| peer.ip().to_canonical().to_string());
     // Charged before the store is asked, because anybody can send this.
     let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
@@ -69,22 +66,21 @@ async fn collect(
     app.anonymous_limits
         .polls
         .take(&extensions)
-        .map_err(|after_ms| ApiProblem::rate_limited("too many ask for a token", after_ms))?;
+        .map_err(|after_ms| ApiProblem::rate_limited("too many requests for a token", after_ms))?;
     let (token, secret) = match app.gate.collect_login(&poll.device_code).await? {
         LoginOutcome::Token(token, secret) => (token, secret),
         LoginOutcome::Pending => {
-            let detail = "nobody has approved the code yet";
+            let detail = "the code is not approved yet";
             return Err(
                 ApiProblem::new(StatusCode::CONFLICT, Code::LoginPending, detail).retry_after(INTERVAL_MS)
             );
         }
         LoginOutcome::Denied => {
-            return Err(ApiProblem::new(StatusCode::FORBIDDEN, Code::LoginRefused, "the login was refused"));
+            return Err(ApiProblem::new(StatusCode::FORBIDDEN, Code::LoginRefused, "the login was denied"));
         }
         // Which of them it is would tell a stranger something.
         LoginOutcome::Nothing => {
-            let detail =
-                "no login waits under this code: it is not one, its time is over, or its token was collected";
+            let detail = "no pending login: the code is invalid or expired, or its token was collected";
             return Err(ApiProblem::new(StatusCode::NOT_FOUND, Code::LoginNotFound, detail));
         }
     };

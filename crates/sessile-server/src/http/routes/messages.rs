@@ -33,19 +33,19 @@ const AT_ONCE: usize = 64;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions/{session}/messages", WRITE, append)
-            .about("appendMessages", "Append messages, all or none; not while somebody has the turn. With `reply`, in a turn and with the upstream's reply")
+            .about("appendMessages", "Append messages atomically, unless the turn is held. With `reply`, in a turn and with the upstream's reply")
             .params(&[&REPLY, &BUSY, &WAIT_MS, &HISTORY])
             .body::<AppendRequest>()
             .replies::<ReplyResponse>(201)
             .may_stream()
             .refuses(&[404, 409, 410, 502, 504]),
         Route::get("/v1/sessions/{session}/messages", READ, list)
-            .about("listMessages", "Messages after a number, or the last ones, oldest first")
+            .about("listMessages", "List messages after a number, or the last ones, oldest first")
             .params(&[&AFTER, &LAST, &LIMIT])
             .replies::<MessagePage>(200)
             .refuses(&[404]),
         Route::post("/v1/sessions/{session}/rewind", WRITE, rewind)
-            .about("rewindSession", "Remove the messages after one; not while somebody has the turn")
+            .about("rewindSession", "Remove all messages after one, unless the turn is held")
             .body::<RewindRequest>()
             .replies::<RewindResponse>(200)
             .refuses(&[404, 409, 410]),
@@ -68,7 +68,7 @@ async fn append(
     let wanted = replies::wanted(&app, &mut params)?;
     params.done()?;
     if new.messages.is_empty() {
-        return Err(ApiProblem::invalid("there is no message to append"));
+        return Err(ApiProblem::invalid("no messages to append"));
     }
     let messages = check_messages(&app, &new.messages)?;
     let if_last =
@@ -92,7 +92,7 @@ async fn list(
     let last = params.number("last", 1, app.limits.page)?;
     params.done()?;
     match (last, after.or(limit)) {
-        (Some(_), Some(_)) => Err(ApiProblem::usage("`last` goes without `after` and `limit`")),
+        (Some(_), Some(_)) => Err(ApiProblem::usage("`last` cannot be used with `after` or `limit`")),
         (Some(last), None) => {
             let query = Query::LastMessages { session, limit: last, bytes: page_bytes(&app) };
             let messages = written_from_end(&app, read(caller.ask(query).await?)?).await?;
@@ -157,7 +157,7 @@ pub(super) fn check_messages(
 ) -> Result<Vec<JsonText>, ApiProblem> {
     if messages.len() > app.limits.messages {
         return Err(ApiProblem::invalid(format!(
-            "at most {} messages are taken at once",
+            "at most {} messages are allowed in a request",
             app.limits.messages
         )));
     }
@@ -170,12 +170,14 @@ pub(super) fn check_messages(
 pub(super) fn check_size(app: &AppState, value: &JsonText) -> Result<(), ApiProblem> {
     let most = app.limits.message_bytes;
     if value.get().len() > most {
-        return Err(ApiProblem::too_large(format!("a message or a value has at most {most} bytes")));
+        return Err(ApiProblem::too_large(format!(
+            "messages and values must not be larger than {most} bytes"
+        )));
     }
     Ok(())
 }
 
-/// The last messages, oldest first: as many as were asked for, or as fit into a page.
+/// Last messages, oldest first: as many as requested, or as fit into a page.
 pub(crate) async fn last_messages(
     app: &AppState,
     bound: &UserStore,
@@ -186,7 +188,7 @@ pub(crate) async fn last_messages(
     written_from_end(app, read(bound.peek(query).await?)?).await
 }
 
-/// Bodies of the last messages, oldest first: as many as were asked for, or as fit into a page.
+/// Bodies of the last messages, oldest first: as many as requested, or as fit into a page.
 pub(crate) async fn last_bodies(
     app: &AppState,
     bound: &UserStore,

@@ -15,7 +15,7 @@ use super::route::Route;
 
 pub(crate) use messages::last_bodies;
 
-/// Every route there is.
+/// All routes.
 pub(crate) fn all() -> Vec<Route> {
     let mut all = sessions::routes();
     all.extend(messages::routes());

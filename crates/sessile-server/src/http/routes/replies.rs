@@ -1,7 +1,7 @@
 //! Messages that the upstream replies to.
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 use sessile_wire::service::{ChatMessage, ReplyDelta, ReplyResponse};
@@ -14,7 +14,7 @@ use super::super::input::{self, QueryParams};
 use super::super::metrics::{Gauge, GaugeGuard};
 use super::super::problem::ApiProblem;
 use super::super::reply;
-use super::events::{ChunkedBody, KEEP_ALIVE};
+use super::events::KEEP_ALIVE;
 use super::turns;
 use crate::account::TokenScope;
 use crate::change::Busy;
@@ -36,7 +36,7 @@ pub(super) fn wanted(app: &AppState, params: &mut QueryParams) -> Result<Option<
     let history = params.number("history", 0, app.limits.page)?;
     if !is_wanted {
         if busy.is_some() || wait_ms.is_some() || history.is_some() {
-            return Err(ApiProblem::usage("`busy`, `wait_ms` and `history` go with `reply=true`"));
+            return Err(ApiProblem::usage("`busy`, `wait_ms` and `history` require `reply=true`"));
         }
         return Ok(None);
     }
@@ -44,7 +44,7 @@ pub(super) fn wanted(app: &AppState, params: &mut QueryParams) -> Result<Option<
         None | Some("enqueue") => Busy::Enqueue,
         Some("reject") => Busy::Reject,
         Some("interrupt") => Busy::Interrupt,
-        Some(_) => return Err(ApiProblem::invalid("busy is enqueue, reject or interrupt")),
+        Some(_) => return Err(ApiProblem::invalid("busy must be enqueue, reject or interrupt")),
     };
     let wait_ms = turns::wait(app, wait_ms)?;
     Ok(Some(ReplyOptions { busy, wait_ms, history: history.unwrap_or(app.limits.page) }))
@@ -97,14 +97,10 @@ pub(super) async fn complete(
     coming.mark_changed();
     let stream = ReplyStream { coming, told, pieces, sent: 0, _permit: permit, _counted: counted };
     tokio::spawn(stream.run(answer));
-    let mut response = Response::new(Body::new(ChunkedBody(body)));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Proxies would gather them.
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(reply::events(body))
 }
 
-/// Stream of a reply. A slow client gets larger pieces, so that no more than the reply is buffered.
+/// Stream of a reply. A slow client gets larger pieces, so that the buffer holds at most the reply.
 struct ReplyStream {
     coming: watch::Receiver<String>,
     told: oneshot::Receiver<Result<ReplyResponse, ApiProblem>>,

@@ -15,23 +15,20 @@ use super::super::route::{ANY, ResponseBody, Route};
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/me", ANY, me)
-            .about("whoAmI", "The user and the token that a request is made with")
+            .about("whoAmI", "Show the user and the token of the request")
             .replies::<WhoAmI>(200),
         Route::get("/healthz", ANY, healthy)
             .open()
-            .about("isHealthy", "Whether the process answers")
+            .about("isHealthy", "Liveness: the process answers")
             .replies::<HealthStatus>(200),
         Route::get("/readyz", ANY, ready)
             .open()
-            .about(
-                "isReady",
-                "Whether requests should be sent here: the store answers, and it is not shutting down",
-            )
+            .about("isReady", "Readiness: the store answers, and the service is not shutting down")
             .replies::<HealthStatus>(200)
             .refuses(&[503]),
         Route::get("/metrics", ANY, metrics)
             .open()
-            .about("getMetrics", "Counts in the text format of Prometheus; no user and no id is in them")
+            .about("getMetrics", "Metrics in the Prometheus text format, without users and ids")
             .replies_with(200, ResponseBody::Text),
         Route::get("/openapi.json", ANY, openapi)
             .open()

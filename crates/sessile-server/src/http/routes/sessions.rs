@@ -11,7 +11,9 @@ use sessile::session::SessionName;
 use sessile_wire::service::limits::{
     DEFAULT_IDLE_MS, DEFAULT_LIFETIME_MS, MAX_LABELS, MAX_LIFETIME_MS, MAX_REASON,
 };
-use sessile_wire::service::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
+use sessile_wire::service::{
+    CreateSessionRequest, EditSessionRequest, EndedSession, ServiceSession, SessionPage,
+};
 
 use super::super::app::AppState;
 use super::super::caller::ApiCaller;
@@ -25,7 +27,8 @@ use super::super::reply;
 use super::super::route::{READ, Route, WRITE};
 use crate::account::TokenScope;
 use crate::change::{ChangeOutcome, MOST_SETTINGS, StoreChange};
-use crate::model::SessionRecord;
+use crate::ids::SessionId;
+use crate::model::{Resource, SessionRecord};
 use crate::query::{Query, QueryAnswer};
 
 /// A setting is a choice, and not a document.
@@ -42,11 +45,11 @@ pub(super) fn routes() -> Vec<Route> {
             .replies::<ServiceSession>(201)
             .refuses(&[409]),
         Route::get("/v1/sessions", READ, list)
-            .about("listSessions", "Sessions, the newest first")
+            .about("listSessions", "List sessions, newest first")
             .params(&[&LIVE, &LABEL, &LIMIT, &CURSOR])
             .replies::<SessionPage>(200),
         Route::get("/v1/sessions/{session}", READ, get)
-            .about("getSession", "One session, by its id or by the name of a live one")
+            .about("getSession", "Show a session, by id or by the name of a live session")
             .replies::<ServiceSession>(200)
             .refuses(&[304, 404]),
         Route::patch("/v1/sessions/{session}", WRITE, edit)
@@ -56,9 +59,9 @@ pub(super) fn routes() -> Vec<Route> {
             .needs_read_for_body()
             .refuses(&[404, 409, 410, 412]),
         Route::delete("/v1/sessions/{session}", WRITE, end)
-            .about("endSession", "End a session; one that has ended stays so")
+            .about("endSession", "End a session and release its locks; idempotent")
             .params(&[&REASON])
-            .replies::<ServiceSession>(200)
+            .replies::<EndedSession>(200)
             .needs_read_for_body()
             .refuses(&[404]),
     ]
@@ -161,8 +164,38 @@ async fn end(
     let reason = params.text("reason").unwrap_or_else(|| "ended".to_owned());
     params.done()?;
     input::text("reason", &reason, MAX_REASON)?;
-    let change = StoreChange::EndSession { session: input::session(&which)?, reason };
-    changed_reply(&caller, session(caller.change(change).await?)?)
+    let id = input::session(&which)?;
+    let change = StoreChange::EndSession { session: id.clone(), reason };
+    let ended = session(caller.change(change).await?)?;
+    // After the end, since when nobody can take a lock for the session. If this is interrupted, a repeated request goes on.
+    let released_locks = release_locks(&caller, id).await?;
+    let revision = ended.revision;
+    if !caller.token().scopes.contains(&TokenScope::Read) {
+        return Ok(reply::changed(revision));
+    }
+    let ended = EndedSession { session: ended.into(), released_locks };
+    reply::tagged(StatusCode::OK, &ended, revision)
+}
+
+/// Releases the locks that belong to a session. Returns their names.
+async fn release_locks(caller: &ApiCaller, session: SessionId) -> Result<Vec<String>, ApiProblem> {
+    let held = match caller.ask(Query::SessionLocks { session }).await? {
+        QueryAnswer::SessionLocks(held) => held,
+        other => return Err(unexpected(&other)),
+    };
+    let mut released = Vec::new();
+    for (name, token) in held {
+        let change = StoreChange::Release { resource: Resource::Lock { name: name.clone() }, token };
+        // Without the key of the request, which is the key of the end.
+        match caller.bound().change(change, None).await {
+            Ok(_) => released.push(name),
+            // Released or taken over meanwhile.
+            Err(problem) if problem.code() == Code::LockLost => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    released.dedup();
+    Ok(released)
 }
 
 /// Response with a changed session, of which a token that may not read gets the revision only.

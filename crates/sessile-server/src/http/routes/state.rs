@@ -24,16 +24,16 @@ use crate::query::{Query, QueryAnswer};
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/sessions/{session}/state", READ, list)
-            .about("listState", "Values, in the order of their keys")
+            .about("listState", "List values, by key")
             .params(&[&LIMIT, &CURSOR])
             .replies::<StatePage>(200)
             .refuses(&[404]),
         Route::get("/v1/sessions/{session}/state/{key}", READ, get)
-            .about("getState", "One value; its ETag is its revision")
+            .about("getState", "Show a value; its ETag is its revision")
             .replies::<StateEntry>(200)
             .refuses(&[304, 404]),
         Route::put("/v1/sessions/{session}/state/{key}", WRITE, put)
-            .about("putState", "Set a value; with If-Match or If-None-Match only if nobody else did")
+            .about("putState", "Set a value; with If-Match or If-None-Match only if it is unchanged")
             .body::<AnyValue>()
             .replies::<StateEntry>(200)
             .refuses(&[404, 410, 412]),

@@ -25,22 +25,22 @@ use crate::model::Resource;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions/{session}/turns", BOTH, begin)
-            .about("beginTurn", "Wait for the turn and take it; the last messages come with it")
+            .about("beginTurn", "Wait for the turn and acquire it; returns the last messages")
             .body::<BeginTurnRequest>()
             .replies::<BeginTurnResponse>(201)
             .refuses(&[404, 408, 409, 410]),
         Route::post("/v1/sessions/{session}/turns/{token}/commit", WRITE, commit)
-            .about("commitTurn", "End a turn: append all its messages, or do nothing")
+            .about("commitTurn", "End a turn and append its messages atomically")
             .body::<CommitTurnRequest>()
             .replies::<AppendResponse>(200)
             .refuses(&[404, 409, 410]),
         Route::post("/v1/sessions/{session}/turns/{token}/renew", WRITE, renew)
-            .about("renewTurn", "Begin the time of a turn anew")
+            .about("renewTurn", "Extend a turn's lease")
             .body::<RenewTurnRequest>()
             .replies::<LeaseTicket>(200)
             .refuses(&[404, 409, 410]),
         Route::delete("/v1/sessions/{session}/turns/{token}", WRITE, abandon)
-            .about("abandonTurn", "End a turn without a message")
+            .about("abandonTurn", "End a turn without messages")
             .replies_with(204, ResponseBody::Empty)
             .refuses(&[404, 409]),
     ]
@@ -59,6 +59,7 @@ async fn begin(
         holder: holder(&caller, new.holder)?,
         busy: new.busy,
         mode: LockMode::Exclusive,
+        session: None,
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };

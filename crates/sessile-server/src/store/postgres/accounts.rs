@@ -84,7 +84,7 @@ pub(super) async fn administer(
     };
     // Statements return a row only if they changed one.
     let changed = run(inner, SERVICE, sql, params, true).await?;
-    Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
+    Ok(if changed.is_empty() { Err(change.refusal()) } else { Ok(()) })
 }
 
 /// Every user.
@@ -124,7 +124,7 @@ pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<SecretHash>,
     read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, hash)
 }
 
-/// Whether the tables are there.
+/// Checks that the tables exist.
 pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), TxError> {
     run(inner, SERVICE, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
 }

@@ -1,5 +1,5 @@
-//! Carrying out a change in two round trips: what it depends on is locked and read, then all that it comes to is written,
-//! added to the audit log and committed.
+//! Executes a change in two round trips: the first locks and reads its dependencies, the second writes the result and
+//! the audit entry and commits.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn insert_audit<'r>(sql: Sql, request: &'r Request, entry: &AuditEntry<'r>, now:
     Step::Run(sql, params![user, id, now, token, action, session, outcome, subject])
 }
 
-/// Adds a change that failed to the audit log. The transaction that it failed in is gone.
+/// Adds a failed change to the audit log, in a new transaction, because the failed one was rolled back.
 pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), TxError> {
     let user = request.user.as_str();
     let mut link = PooledConnection::take(inner, user).await?;

@@ -55,7 +55,7 @@ impl PostgresAddress {
     /// Parses an address, with libpq's rules for TLS.
     pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, ServiceStoreError> {
         // An address may hold a password: what is wrong with it is said without it.
-        let wrong = |what: String| ServiceStoreError::Unfit(format!("the address of the database: {what}"));
+        let wrong = |what: String| ServiceStoreError::Unfit(format!("invalid database URL: {what}"));
         let (url, asked) = split_tls_parameters(url);
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
@@ -133,7 +133,7 @@ pub(super) struct FairPool {
 impl FairPool {
     pub(super) async fn get(&self, lane: &str) -> Result<(Object, Slot), TxError> {
         let busy = |_| {
-            let why = format!("no connection was free for {} s", self.patience.as_secs());
+            let why = format!("no free connection for {} s", self.patience.as_secs());
             TxError::Fatal(ServiceStoreError::Unavailable(why))
         };
         // The turn first and then the connection: the pool itself serves in the order of arrival.

@@ -8,7 +8,7 @@ use super::transaction::{PooledConnection, TxError};
 use crate::store::ServiceStoreError;
 use crate::store::retention::KEEP_SESSIONS;
 
-/// Each is run once, in order. What was published is never changed.
+/// Migrations. Each runs once, in order. A published one is never changed.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions_queues_accounts.sql"),
     include_str!("migrations/0002_contexts_of_agents.sql"),
@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_listing.sql"),
     include_str!("migrations/0007_upkeep.sql"),
     include_str!("migrations/0008_shared_locks.sql"),
+    include_str!("migrations/0009_locks_of_sessions.sql"),
 ];
 
 const BEGIN: &str =
@@ -27,7 +28,7 @@ const BEGIN: &str =
 const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
     ON CONFLICT (id) DO UPDATE SET version = sessile_schema.version RETURNING version";
 
-/// Brings the tables up to date. A role that may not make tables can use those that are there.
+/// Brings the tables up to date. A role without the permission to create tables can use existing ones.
 pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxError> {
     let mut link = PooledConnection::for_service(inner).await?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);

@@ -58,7 +58,7 @@ pub struct PostgresStore {
 
 struct Inner {
     pool: FairPool,
-    /// For users and tokens. Whatever else goes on, a token can be checked.
+    /// Connections for users and tokens, so that a token can be checked under any load.
     accounts_pool: FairPool,
     owners: TokenOwners,
     texts: StatementTexts,
@@ -154,11 +154,11 @@ impl PostgresStore {
                     backoff.wait(what).await?;
                 }
                 Err(TxError::UniqueViolation(_)) if is_ambiguous => {
-                    let made = "the connection was lost, and the change was made or refused: what came of it is not known";
+                    let made = "the connection was lost; the outcome of the change is unknown";
                     return Err(ServiceStoreError::Unavailable(made.to_owned()));
                 }
                 Err(TxError::UniqueViolation(what)) => {
-                    return Err(self.failed(request, format!("{what} is there already")).await);
+                    return Err(self.failed(request, format!("{what} already exists")).await);
                 }
                 Err(TxError::Fatal(ServiceStoreError::Failed(why))) => {
                     return Err(self.failed(request, why).await);

@@ -9,7 +9,7 @@ use super::rows;
 use super::sql::Sql;
 use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::change::Refusal;
-use crate::ids::{SessionId, UserName};
+use crate::ids::{FencingToken, SessionId, UserName};
 use crate::json_text::{JsonText, StoredValue};
 use crate::model::{EntryRecord, HistoryEntry, SessionEvent, SessionRecord};
 use crate::query::{EventPage, ListPage, PageSize, Query, QueryAnswer, SCAN_ROWS};
@@ -98,6 +98,7 @@ impl QueryRun<'_> {
                 Ok(idempotency::decode(&StoredAnswer { change: row.try_get(0)?, done: row.try_get(1)? }))
             }
             Query::Locks { after, limit } => self.locks(after.as_deref(), *limit).await,
+            Query::SessionLocks { session } => self.session_locks(session).await,
             Query::History { session, since_ms, reads, before, limit } => {
                 let sql = if *reads { Sql::HistoryAndReads } else { Sql::History };
                 let before = before.clone().unwrap_or_else(|| lists::LAST_ID.to_owned());
@@ -202,13 +203,26 @@ impl QueryRun<'_> {
         Ok(Ok(QueryAnswer::Locks(page)))
     }
 
+    async fn session_locks(&mut self, session: &SessionId) -> Outcome {
+        let params = params![self.user.to_owned(), session.to_string()];
+        let (now, rows) = self.read(vec![Step::Run(Sql::SessionLocks, params)]).await?;
+        let mut locks = Vec::new();
+        for row in at(&rows, 0) {
+            let (resource, expires_ms): (&str, i64) = (row.try_get(0)?, row.try_get(2)?);
+            if let Some(name) = resource.strip_prefix("lock:").filter(|_| expires_ms > now) {
+                locks.push((name.to_owned(), FencingToken::new(row.try_get(1)?)));
+            }
+        }
+        Ok(Ok(QueryAnswer::SessionLocks(locks)))
+    }
+
     async fn places(&mut self, after: &str, to: &str, scan: i64) -> Result<(i64, Vec<LockPlace>), Error> {
         let params = params![self.user.to_owned(), after.to_owned(), to.to_owned(), scan];
         let (now, rows) = self.read(vec![Step::Run(Sql::LockPlaces, params)]).await?;
         let place = |row: &Row| {
-            let resource: &str = row.try_get(6)?;
+            let resource: &str = row.try_get(7)?;
             let name = resource.strip_prefix("lock:").unwrap_or(resource).to_owned();
-            Ok(LockPlace { name, ticket: rows::ticket(row)?, has_process: row.try_get(7)? })
+            Ok(LockPlace { name, ticket: rows::ticket(row)?, has_process: row.try_get(8)? })
         };
         let places = at(&rows, 0).iter().map(place).collect::<Result<_, Error>>()?;
         Ok((now, places))

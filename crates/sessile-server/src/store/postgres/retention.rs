@@ -1,5 +1,5 @@
-//! What is old, removed a little at a time, for one user after the other. Other processes may do the same at the same time: what
-//! one has removed the others do not find.
+//! Removal of old rows in slices, one user after the other. Other processes may do the same concurrently; removed
+//! rows are not found again.
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ async fn alone(inner: &Arc<Inner>, user: &UserName, step: Step<'_>) -> Result<Ve
     Ok(rows.drain(..).nth(2).unwrap_or_default())
 }
 
-/// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
+/// Deletes a session that ended before a time, or a slice of its last rows. Returns whether the session is deleted
+/// completely.
 pub(super) async fn delete_session(
     inner: &Arc<Inner>,
     user: &UserName,

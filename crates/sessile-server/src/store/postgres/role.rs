@@ -30,7 +30,8 @@ const SELF: &str =
 /// Whether row security does not hold for us, whatever a table says.
 const IS_EXEMPT: &str = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user";
 
-/// The tables that are there and that we may not use, and whose they are. The first one is only read, but by who makes them.
+/// Existing tables that the role may not use, and their owner. Only the owner writes to the first one; others read
+/// it.
 const NOT_OURS: &str = "SELECT string_agg(relname::text, ', ' ORDER BY relname), min(quote_ident(pg_get_userbyid(relowner)::text))
     FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid) AND (
         relname = 'sessile_schema' AND NOT has_table_privilege(oid, 'SELECT')
@@ -49,7 +50,7 @@ pub(super) struct Role {
 }
 
 impl Role {
-    /// The role, if it is one that users are kept apart for and that may use the tables that are there.
+    /// Checks the role: row-level security must apply to it, and it must have access to the existing tables.
     pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, TxError> {
         let link = PooledConnection::for_service(inner).await?;
         let failed = |error: tokio_postgres::Error| TxError::of(&error, false);
@@ -63,7 +64,7 @@ impl Role {
             // Superusers and roles with BYPASSRLS ignore even forced row security.
             if is_exempt == Some(true) {
                 return unfit(format!(
-                    "row security does not hold for the role of the address, {name}: use one that is neither SUPERUSER nor BYPASSRLS"
+                    "row security does not apply to role {name}: use a role without SUPERUSER and BYPASSRLS"
                 ));
             }
         }

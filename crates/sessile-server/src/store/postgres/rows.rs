@@ -1,4 +1,4 @@
-//! Rows of the store, as what they stand for.
+//! Conversion of rows to values of the model.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<MessageRecord>, Error> {
     rows.iter().map(message).collect()
 }
 
-/// From the columns place, token, holder, `asked_ms`, `expires_ms`, shared.
+/// From the columns place, token, holder, `asked_ms`, `expires_ms`, shared, session.
 pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
     Ok(Ticket {
         place: Position::new(row.try_get(0)?),
@@ -71,5 +71,6 @@ pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
         asked_ms: row.try_get(3)?,
         expires_ms: row.try_get(4)?,
         mode: LockMode::of(row.try_get(5)?),
+        session: row.try_get(6)?,
     })
 }

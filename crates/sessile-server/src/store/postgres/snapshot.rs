@@ -1,7 +1,7 @@
-//! Loading what a change depends on, in one round trip: all of it is locked and read at once.
+//! Loads and locks the dependencies of a change, in one round trip.
 //!
-//! Locks are taken in one order: the session, or two by their ids; then the queue. Places, messages, values and events are
-//! changed only by the holder of the lock on their session, or on their queue where there is no session.
+//! Locks are taken in one order: the session, or two by their ids; then the queue. Only the holder of the lock on a
+//! session changes its places, messages, values and events; without a session, the holder of the lock on the queue.
 
 use tokio_postgres::{Error, Row};
 
@@ -102,11 +102,11 @@ impl<'a> SnapshotLoad<'a> {
         let present: Vec<&str> =
             rows(self.present).iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| {
-            let owner: String = row.try_get(6)?;
+            let owner: String = row.try_get(7)?;
             // This process is alive whether or not its heartbeat has arrived.
             let is_present = owner == process || present.contains(&owner.as_str());
             let ticket = rows::ticket(row)?;
-            Ok(QueuePlace { ticket, process: owner, claim: row.try_get(7)?, is_present })
+            Ok(QueuePlace { ticket, process: owner, claim: row.try_get(8)?, is_present })
         };
         let places = rows(self.places).iter().map(place).collect::<Result<_, Error>>()?;
         let next = rows(self.next).first().map_or(Ok(1), |row| row.try_get(0))?;

@@ -5,12 +5,12 @@ use crate::rules::audit::changing;
 /// Isolation of users. All but the first are only for tests, which show that each layer suffices alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UserIsolation {
-    /// Every statement is bound to its user, and the database sees to it as well.
+    /// Every statement is bound to its user, and row-level security enforces it too.
     #[default]
     Both,
     /// No statement is.
     OnlyRowSecurity,
-    /// The database need not see to it.
+    /// Row-level security is not required.
     OnlyStatements,
     /// No isolation.
     Neither,
@@ -67,7 +67,7 @@ macro_rules! statements {
 }
 
 statements! {
-    /// Says whose everything is until the transaction ends, and what time it is.
+    /// Sets the user of the transaction for row-level security, and returns the time.
     As = "SELECT set_config('sessile.user', $1, true), floor(extract(epoch FROM now()) * 1000)::bigint";
 
     LockSession = "SELECT ", session_columns!(), " FROM session WHERE {mine} AND id = $2 FOR UPDATE";
@@ -130,7 +130,7 @@ statements! {
 
     Conversation = "SELECT value FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
     DropConversation = "DELETE FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
-    /// A context that another session has, of this user or not, stays that one's.
+    /// Keeps the owner of a context that another session has, of any user.
     ClaimContext = "INSERT INTO agent_context (user_id, context, session) VALUES ($1, $2, $3)
         ON CONFLICT (context) DO NOTHING";
     /// Only if the context is this session's.
@@ -169,18 +169,22 @@ statements! {
     Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
     SetQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, $3)
         ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
-    Places = "SELECT place, token, holder, asked_ms, expires_ms, shared, process, claim FROM place
+    Places = "SELECT place, token, holder, asked_ms, expires_ms, shared, session, process, claim FROM place
         WHERE {mine} AND resource = $2";
-    PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared,
+            session)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         ON CONFLICT (user_id, resource, place)
         DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
             claim = excluded.claim";
     DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
     /// Places of locks, in the order of names.
-    LockPlaces = "SELECT place, token, holder, asked_ms, expires_ms, shared, resource, process <> '' FROM place
+    LockPlaces = "SELECT place, token, holder, asked_ms, expires_ms, shared, session, resource, process <> '' FROM place
         WHERE {mine} AND resource > $2 AND resource <= $3 ORDER BY resource, place LIMIT $4";
+    /// Held places of the locks of a session.
+    SessionLocks = "SELECT resource, token, expires_ms FROM place
+        WHERE {mine} AND session = $2 AND token IS NOT NULL ORDER BY resource, place";
 
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
     DropAnswered = "DELETE FROM answered WHERE {mine} AND key = $2";

@@ -16,6 +16,7 @@ use super::Inner;
 use super::connect::FairPool;
 use super::sql::Sql;
 use crate::store::ServiceStoreError;
+pub(super) use crate::store::fair_queue::SERVICE;
 use crate::store::fair_queue::Slot;
 
 /// Parameters of a statement.
@@ -72,8 +73,7 @@ impl TxError {
                 return TxError::Fatal(ServiceStoreError::NoPassword);
             }
             if text.contains("server does not support TLS") {
-                let why = "the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or leave \
-                           sslmode out where nobody else is on the network";
+                let why = "the database does not support TLS, but sslmode requires it: enable TLS there, or remove sslmode on a trusted network";
                 return TxError::Fatal(ServiceStoreError::Unfit(why.to_owned()));
             }
             let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
@@ -102,7 +102,7 @@ impl TxError {
     pub(super) fn into_store_error(self) -> ServiceStoreError {
         match self {
             TxError::Retryable(why) | TxError::Ambiguous(why) => ServiceStoreError::Unavailable(why),
-            TxError::UniqueViolation(what) => ServiceStoreError::Failed(format!("{what} is there already")),
+            TxError::UniqueViolation(what) => ServiceStoreError::Failed(format!("{what} already exists")),
             TxError::Fatal(error) => error,
         }
     }
@@ -124,9 +124,6 @@ pub(super) struct PooledConnection {
     /// Given back after the connection.
     _slot: Slot,
 }
-
-/// The lane of what the service does on its own account. Not a valid name of a user.
-pub(super) const SERVICE: &str = " service";
 
 impl PooledConnection {
     /// A connection for what belongs to a user, in the user's turn.
@@ -156,7 +153,7 @@ impl PooledConnection {
 
     /// The connection itself.
     pub(super) fn raw(&self) -> Result<&tokio_postgres::Client, TxError> {
-        let lost = || TxError::Retryable("the connection was given away".to_owned());
+        let lost = || TxError::Retryable("the transaction has no connection".to_owned());
         self.connection.as_ref().map(|connection| &***connection).ok_or_else(lost)
     }
 
@@ -247,7 +244,7 @@ impl RetryTimer {
 
     /// Waits for something until the deadline.
     pub(super) async fn within<T>(&self, what: impl Future<Output = T>) -> Result<T, ServiceStoreError> {
-        let busy = |_| ServiceStoreError::Unavailable("too many changes of the same session wait".to_owned());
+        let busy = |_| ServiceStoreError::Unavailable("too many pending changes of this session".to_owned());
         tokio::time::timeout_at(self.deadline, what).await.map_err(busy)
     }
 

@@ -120,9 +120,11 @@ fn insert_session<'c>(user: String, record: LoadedSession) -> Step<'c> {
 
 fn put_place<'c>(user: String, resource: String, place: QueuePlace) -> Step<'c> {
     let QueuePlace { ticket, process, claim, .. } = place;
-    let Ticket { place, token, holder, mode, asked_ms, expires_ms } = ticket;
+    let Ticket { place, token, holder, mode, session, asked_ms, expires_ms } = ticket;
     let (place, token) = (place.get(), token.map(FencingToken::get));
-    let params =
-        params![user, resource, place, token, holder, asked_ms, expires_ms, process, claim, mode.is_shared()];
+    let is_shared = mode.is_shared();
+    let params = params![
+        user, resource, place, token, holder, asked_ms, expires_ms, process, claim, is_shared, session
+    ];
     Step::Run(Sql::PutPlace, params)
 }

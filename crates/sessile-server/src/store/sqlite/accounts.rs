@@ -49,7 +49,7 @@ pub(super) fn administer(
             .execute((id.as_str(), now))?,
         AccountChange::Decide(code_hash, decision) => logins::decide(connection, code_hash, decision, now)?,
     };
-    Ok(if changed == 1 { Ok(()) } else { Err(Refusal::NoAccount) })
+    Ok(if changed == 1 { Ok(()) } else { Err(change.refusal()) })
 }
 
 /// Every user.
@@ -66,7 +66,7 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Account>> {
         .collect()
 }
 
-/// Whether the tables are there.
+/// Checks that the tables exist.
 pub(super) fn ready(connection: &Connection) -> Result<()> {
     connection.prepare_cached("SELECT 1 FROM account LIMIT 1")?.exists([]).map(drop)
 }

@@ -1,7 +1,8 @@
 //! Backup and restore of a store in a file.
 //!
-//! A restore brings data back, never permissions: a token is valid afterwards only if it was valid on both sides, disabled
-//! users stay disabled, ended sessions stay ended, and fencing tokens, revisions and event numbers only grow.
+//! A restore brings data back, never permissions. A token is valid afterwards only if it was valid on both sides.
+//! Disabled users stay disabled, ended sessions stay ended, and fencing tokens, revisions and event numbers only
+//! grow.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ const CLOSING: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The file is not the store of a session service.
-    #[error("{} is not a store of a session service: {detail}", path.display())]
+    #[error("{} is not the store of a session service: {detail}", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
@@ -84,7 +85,7 @@ pub fn back_up(
         if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err() {
             return Err(BackupError::ReadOnly(store.to_owned()));
         }
-        let detail = "its tables are missing".to_owned();
+        let detail = "tables are missing".to_owned();
         return Err(BackupError::NotAStore { path: store.to_owned(), detail });
     }
     Ok(database::back_up(store, target, &Locker::new(PATIENCE), now_ms)?)
@@ -100,7 +101,7 @@ impl ServiceBackup {
         })?;
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
         if !snapshot.connection().table_exists(None, "service").map_err(failed)? {
-            return Err(not_a_store("its tables are missing".to_owned()));
+            return Err(not_a_store("tables are missing".to_owned()));
         }
         let connection = snapshot.connection();
         extend(connection, path).map_err(|error| match error {
@@ -133,7 +134,7 @@ impl ServiceBackup {
         let exclusive = open_exclusive(store)?;
         // Under the exclusive lock, so that no change falls between this copy and the restore.
         let kept = if is_new { None } else { Some(exclusive.keep_replaced(now_ms)?) };
-        let mut connection = exclusive.into_connection();
+        let mut connection = exclusive.into_connection()?;
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
         self.snapshot.attach_to(&mut connection).map_err(failed)?;
         let replaced = replace(&mut connection, keep_tokens, now_ms).map_err(|error| {

@@ -1,7 +1,7 @@
 //! Large forks and rewinds, a slice at a time: other changes are made in between.
 //!
 //! A file has one writer, and copying a long session takes a second. So a fork copies most messages to an id that is
-//! not a session yet, where nobody sees them, and then creates the session in one transaction. A rewind moves the end
+//! not a session yet and therefore invisible, and then creates the session in one transaction. A rewind moves the end
 //! of the session in one transaction, and the rows behind it are removed afterwards.
 
 use rusqlite::{Connection, OptionalExtension, Result};
@@ -50,8 +50,8 @@ impl Fork {
     }
 }
 
-/// The number of the last message that was copied for a fork and can be used. What was copied before the source was rewound is
-/// removed.
+/// Number of the last message that was copied for a fork and is still valid. Copies from before a rewind of the
+/// source are removed.
 pub(super) fn usable(connection: &Connection, user: &str, from: &str, to: &str) -> Result<i64> {
     let from_event: Option<i64> = connection
         .prepare_cached("SELECT from_event FROM leftover WHERE user = ?1 AND session = ?2")?

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, Params, Result, Row};
 
 use super::rows;
+use crate::ids::{FencingToken, SessionId};
 use crate::model::SessionRecord;
 use crate::query::{ListPage, LockRecord, SCAN_ROWS};
 use crate::store::columns::Column;
@@ -26,7 +27,7 @@ const NEWEST: &str =
     "SELECT id, over_ms > ?2 FROM session WHERE user = ?1 AND id < ?3 ORDER BY id DESC LIMIT ?4";
 
 const PLACES: &str =
-    "SELECT resource, place, token, holder, asked_ms, expires_ms, shared, process <> '' FROM place
+    "SELECT resource, place, token, holder, asked_ms, expires_ms, shared, session, process <> '' FROM place
      WHERE user = ?1 AND resource > ?2 AND resource <= ?3 ORDER BY resource, place LIMIT ?4";
 
 /// A page of the sessions of a user.
@@ -108,13 +109,30 @@ pub(super) fn locks(
     }
 }
 
+/// Locks that a session holds.
+pub(super) fn session_locks(
+    connection: &Connection,
+    user: &str,
+    session: &SessionId,
+    now: i64,
+) -> Result<Vec<(String, FencingToken)>> {
+    let lock = |row: &Row<'_>| {
+        let resource: String = row.get(0)?;
+        let name = resource.strip_prefix("lock:").unwrap_or(&resource).to_owned();
+        Ok((name, FencingToken::new(row.get(1)?)))
+    };
+    let sql = "SELECT resource, token FROM place
+               WHERE user = ?1 AND session = ?2 AND token IS NOT NULL AND expires_ms > ?3 ORDER BY resource, place";
+    connection.prepare_cached(sql)?.query_map((user, session.as_str(), now), lock)?.collect()
+}
+
 fn places(connection: &Connection, user: &str, after: &str, to: &str, scan: i64) -> Result<Vec<LockPlace>> {
     let place = |row: &Row<'_>| {
         let resource: String = row.get(0)?;
         Ok(LockPlace {
             name: resource.strip_prefix("lock:").unwrap_or(&resource).to_owned(),
             ticket: rows::ticket(row, 1)?,
-            has_process: row.get(7)?,
+            has_process: row.get(8)?,
         })
     };
     connection.prepare_cached(PLACES)?.query_map((user, after, to, scan), place)?.collect()

@@ -14,6 +14,7 @@ mod read;
 mod readers;
 mod retention;
 mod rows;
+mod short_reads;
 mod snapshot;
 mod write;
 mod writer;
@@ -26,7 +27,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use sessile::files::Locker;
 
-use super::fair_queue::{TokenOwners, cores};
+use super::fair_queue::{SERVICE, TokenOwners, cores};
 use super::retention::KEEP_SESSIONS;
 use super::wakeups::{self, Wakeups};
 use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
@@ -39,14 +40,12 @@ use crate::query::{Query, QueryAnswer};
 use crate::request::{AuditedRead, Request};
 use crate::rules::QueueState;
 use readers::{Priority, Readers};
+use short_reads::ShortReads;
 use snapshot::QueueView;
 use writer::SqliteWriter;
 
-/// Connections that read users and tokens: whatever else is read, a token can be checked.
+/// Connections that read users and tokens, so that a token can be checked under any load.
 const ACCOUNT_READERS: usize = 2;
-
-/// The lane of what the service does on its own account. Not a valid name of a user.
-const SERVICE: &str = " service";
 
 /// Time for which other processes are waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -63,6 +62,7 @@ const ADDED: &[&str] = &[
     include_str!("upkeep.sql"),
     include_str!("removed.sql"),
     include_str!("shared_locks.sql"),
+    include_str!("locks_of_sessions.sql"),
 ];
 
 /// A store in a file.
@@ -71,6 +71,7 @@ pub struct SqliteStore {
     writer: SqliteWriter,
     readers: Readers,
     account_readers: Readers,
+    short_reads: ShortReads,
     owners: TokenOwners,
     wakeups: Wakeups,
     /// Id of this process.
@@ -92,7 +93,10 @@ impl SqliteStore {
                 Readers::start(connections, count / 2, priority).map_err(no_thread)
             };
             let users = readers((2 * cores()).clamp(2, 16), Priority::Low)?;
-            Ok((writer, users, readers(ACCOUNT_READERS, Priority::Normal)?, abandoned))
+            // One for each thread of the runtime.
+            let short = (0..cores()).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>()?;
+            let short = ShortReads::new(short).map_err(|error| describe(&error))?;
+            Ok((writer, users, readers(ACCOUNT_READERS, Priority::Normal)?, short, abandoned))
         };
         let (done, opened) = tokio::sync::oneshot::channel();
         // Opening may wait for locks of other processes, and a migration for the disk. Not on a thread of the runtime,
@@ -102,12 +106,13 @@ impl SqliteStore {
             let _ = done.send(open());
         };
         std::thread::Builder::new().spawn(opening).map_err(no_thread)?;
-        let (writer, readers, account_readers, abandoned) =
+        let (writer, readers, account_readers, short_reads, abandoned) =
             opened.await.map_err(|error| ServiceStoreError::Failed(error.to_string()))??;
         let store = SqliteStore {
             writer: SqliteWriter::start(writer).map_err(no_thread)?,
             readers,
             account_readers,
+            short_reads,
             owners: TokenOwners::default(),
             wakeups: Wakeups::new(),
             process: super::new_process()?,
@@ -137,7 +142,7 @@ impl SqliteStore {
         }
     }
 
-    /// Removes the rows of a session that do not count, a slice at a time. What fails is left for the next start.
+    /// Removes obsolete rows of a session in slices. The next start retries after a failure.
     async fn clean_up(self, user: String, session: String) {
         loop {
             let (user, session) = (user.clone(), session.clone());
@@ -184,9 +189,17 @@ impl StoreBackend for SqliteStore {
     }
 
     fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>> {
-        let owner = user.clone();
-        let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
-        Box::pin(self.readers.read(user.as_str(), answer))
+        Box::pin(async move {
+            if query.is_short() {
+                let answer = |connection: &Connection| read::answer(connection, user, &query, now_ms());
+                if let Some(answer) = self.short_reads.try_read_snapshot(answer) {
+                    return answer.map_err(|error| describe(&error));
+                }
+            }
+            let owner = user.clone();
+            let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
+            self.readers.read(user.as_str(), answer).await
+        })
     }
 
     /// Other processes cannot wake this one, so it looks, with a reader that keeps no writer waiting.
@@ -211,10 +224,14 @@ impl StoreBackend for SqliteStore {
                     let view =
                         QueueView { connection, user: &owner, resource: &resource, process: &process, now };
                     let snapshot = view.load(Some(place), None)?;
-                    Ok(QueueState::new(resource, snapshot, &process, now).is_due(place))
+                    Ok(QueueState::new(resource.clone(), snapshot, &process, now).is_due(place))
+                };
+                let due = match store.short_reads.try_read_snapshot(&look) {
+                    Some(due) => due.map_err(|error| describe(&error)),
+                    None => store.readers.read(user.as_str(), look).await,
                 };
                 // A failed read counts as due: the next change finds out, and reports the failure.
-                if store.readers.read(user.as_str(), look).await.unwrap_or(true) {
+                if due.unwrap_or(true) {
                     return;
                 }
             }
@@ -256,9 +273,15 @@ impl StoreBackend for SqliteStore {
 
     fn token<'a>(&'a self, hash: &'a SecretHash) -> StoreFuture<'a, Option<Token>> {
         Box::pin(async move {
-            let (lane, key) = (self.owners.lane(hash), hash.clone());
-            let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
-            let token = self.account_readers.read(&lane, usable).await?;
+            let short = self.short_reads.try_read(|connection| accounts::usable(connection, hash, now_ms()));
+            let token = match short {
+                Some(token) => token.map_err(|error| describe(&error))?,
+                None => {
+                    let (lane, key) = (self.owners.lane(hash), hash.clone());
+                    let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
+                    self.account_readers.read(&lane, usable).await?
+                }
+            };
             self.owners.remember(hash, token.as_ref().map(|token| &token.user));
             Ok(token)
         })
@@ -371,7 +394,7 @@ fn unopened(error: sessile::Error) -> ServiceStoreError {
     let sessile::Error::Store(error) = error else { return ServiceStoreError::Failed(error.to_string()) };
     match error {
         StoreError::Corrupt { path, .. } if !is_database(&path) => {
-            ServiceStoreError::Unfit(format!("{} is not a store: it is no SQLite database", path.display()))
+            ServiceStoreError::Unfit(format!("{} is not a store: not an SQLite database", path.display()))
         }
         StoreError::Corrupt { path, detail } => {
             ServiceStoreError::Failed(format!("{} is damaged: {detail}", path.display()))

@@ -97,6 +97,8 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
         },
         Query::Locks { after, limit } => listing::locks(connection, user, after.as_deref(), *limit, now)
             .map(|page| Ok(QueryAnswer::Locks(page))),
+        Query::SessionLocks { session } => listing::session_locks(connection, user, session, now)
+            .map(|locks| Ok(QueryAnswer::SessionLocks(locks))),
         Query::History { session, since_ms, reads, before, limit } => {
             let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
             let scan = lists::history_scan(session.as_deref(), *since_ms, *limit);

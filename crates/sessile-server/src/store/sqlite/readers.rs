@@ -75,7 +75,7 @@ impl Readers {
 }
 
 impl Priority {
-    /// Gives this thread the priority. A system that refuses it runs the thread as any other.
+    /// Sets the priority of this thread. If the system refuses, the thread keeps the default priority.
     fn take_on(self) {
         // Elsewhere it would be that of the whole process.
         #[cfg(target_os = "linux")]

@@ -52,7 +52,8 @@ pub(super) fn expired_sessions(
         .collect()
 }
 
-/// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
+/// Deletes a session that ended before a time, or a slice of its last rows. Returns whether the session is deleted
+/// completely.
 pub(super) fn delete_session(
     connection: &Connection,
     user: &UserName,

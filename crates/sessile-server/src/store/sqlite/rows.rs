@@ -127,8 +127,8 @@ fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<MessageRecord>> {
     Ok(messages)
 }
 
-/// Place of a queue, from the columns `place`, `token`, `holder`, `asked_ms`, `expires_ms` and `shared`, the first of which has
-/// an index.
+/// Place of a queue, from the columns `place`, `token`, `holder`, `asked_ms`, `expires_ms`, `shared` and `session`, the first of
+/// which has an index.
 pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
     Ok(Ticket {
         place: Position::new(row.get(first)?),
@@ -137,5 +137,6 @@ pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
         asked_ms: row.get(first + 3)?,
         expires_ms: row.get(first + 4)?,
         mode: LockMode::of(row.get(first + 5)?),
+        session: row.get(first + 6)?,
     })
 }

@@ -14,11 +14,11 @@ macro_rules! is_present {
     };
 }
 
-/// Of a queue that thousands wait in, the few places that a change can depend on: the held ones, expired ones, the one at a
-/// position, the one of a claim, and of those whose process is alive the first two and the first two exclusive ones (if the
-/// change removes the first, the second is next).
+/// Places of a queue that a change can depend on, out of possibly thousands: held ones, expired ones, the one at a
+/// position and the one of a claim. Of waiters with a live process, the first two and the first two exclusive ones:
+/// if the change removes the first, the second is next.
 const PLACES: &str = concat!(
-    "SELECT place, token, holder, asked_ms, expires_ms, shared, process, claim, ",
+    "SELECT place, token, holder, asked_ms, expires_ms, shared, session, process, claim, ",
     is_present!(),
     " FROM place WHERE user = ?1 AND resource = ?2
          AND (token IS NOT NULL OR expires_ms <= ?5 OR place = ?6 OR claim = ?7 OR place IN (
@@ -108,5 +108,37 @@ impl QueueView<'_> {
 
 fn place(row: &Row<'_>) -> Result<QueuePlace> {
     let ticket = rows::ticket(row, 0)?;
-    Ok(QueuePlace { ticket, process: row.get(6)?, claim: row.get(7)?, is_present: row.get(8)? })
+    Ok(QueuePlace { ticket, process: row.get(7)?, claim: row.get(8)?, is_present: row.get(9)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, StatementStatus};
+
+    use super::*;
+
+    #[test]
+    fn statements_of_a_queue_are_prepared_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = super::super::connect(&dir.path().join("service.db")).unwrap();
+        super::super::extend(&connection, dir.path()).unwrap();
+        connection
+            .execute_batch("INSERT INTO queue (user, resource, next) VALUES ('ann', 'r', 1), ('bob', 'r', 1)")
+            .unwrap();
+        for (number, user) in [(1, "ann"), (2, "bob"), (3, "ann")] {
+            let view = QueueView {
+                connection: &connection,
+                user,
+                resource: "r",
+                process: &number.to_string(),
+                now: number,
+            };
+            let position = Some(Position::new(number));
+            view.load(position, Some(user)).unwrap();
+        }
+        let prepared_again = |connection: &Connection, sql| {
+            connection.prepare_cached(sql).unwrap().get_status(StatementStatus::RePrepare)
+        };
+        assert_eq!(prepared_again(&connection, PLACES), 0);
+    }
 }

@@ -206,11 +206,11 @@ impl SqliteWrites<'_> {
 
     fn put_place(&self, resource: &str, place: &QueuePlace) -> Result<()> {
         let QueuePlace { ticket, process, claim, .. } = place;
-        let Ticket { place, token, holder, mode, asked_ms, expires_ms } = ticket;
+        let Ticket { place, token, holder, mode, session, asked_ms, expires_ms } = ticket;
         let token = token.map(FencingToken::get);
         self.run(
-            "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared, session)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
              ON CONFLICT (user, resource, place)
              DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
                  claim = excluded.claim",
@@ -225,6 +225,7 @@ impl SqliteWrites<'_> {
                 process,
                 claim,
                 mode.is_shared(),
+                session,
             ),
         )
     }

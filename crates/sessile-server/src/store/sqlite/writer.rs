@@ -1,5 +1,5 @@
-//! The writer thread. Changes that arrive while the disk is busy share the next transaction, so that one
-//! wait for the disk serves many; each change is undone by itself if it fails, and acknowledged when the disk has it.
+//! The writer thread. Changes that arrive during a commit share the next transaction, so that one sync serves many. A
+//! failed change is rolled back alone, and each change is acknowledged after the sync.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ const WAITING: usize = 4096;
 const WAITING_EACH: usize = 64;
 
 /// A change to make, which returns the reply to send once the transaction is committed or has failed.
-type Job = Box<dyn FnOnce(&Connection, i64) -> Result<Told> + Send>;
-type Told = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
+type Job = Box<dyn FnOnce(&Connection, i64) -> Result<WriteCallback> + Send>;
+type WriteCallback = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
 
 /// Handle of the writer thread.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl SqliteWriter {
             }))
         });
         // A job that is dropped was not begun.
-        let not_begun = || ServiceStoreError::Unavailable("the writer did not come to it".to_owned());
+        let not_begun = || ServiceStoreError::Unavailable("the writer stopped before this change".to_owned());
         self.jobs.send(job).await.map_err(|_| not_begun())?;
         outcome.await.map_err(|_| not_begun())?
     }
@@ -92,13 +92,13 @@ fn write(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-fn together(connection: &Connection, jobs: Vec<Job>, told: &mut Vec<Told>) -> Result<()> {
+fn together(connection: &Connection, jobs: Vec<Job>, told: &mut Vec<WriteCallback>) -> Result<()> {
     // Immediate, because other processes write to the same file: waiting happens here, and not in the middle.
-    connection.execute_batch("BEGIN IMMEDIATE")?;
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     // Under the lock: the wait for it must not count against leases that begin now.
     let now = now_ms();
     for job in jobs {
         told.push(job(connection, now)?);
     }
-    connection.execute_batch("COMMIT")
+    connection.prepare_cached("COMMIT")?.execute([]).map(drop)
 }

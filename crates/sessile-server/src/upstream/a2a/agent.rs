@@ -74,7 +74,7 @@ impl UpstreamAgent {
 }
 
 async fn fetch_card(site: &UpstreamSite) -> Result<Value, UpstreamError> {
-    let mut missing = UpstreamError::Unusable("there is no agent card".to_owned());
+    let mut missing = UpstreamError::Unusable("agent card not found".to_owned());
     for place in WELL_KNOWN_PATHS {
         let path = format!("{}{place}", site.path());
         let headers = [("a2a-version", "1.0")];

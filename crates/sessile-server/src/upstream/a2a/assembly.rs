@@ -178,9 +178,7 @@ impl ReplyAssembly {
     /// Adds an empty result.
     fn add_result(&mut self, id: String) -> Result<usize, UpstreamError> {
         if self.results.len() == RESULTS || id.len() > ID_BYTES {
-            return Err(UpstreamError::Unusable(
-                "it has too many results, or ids that are too long".to_owned(),
-            ));
+            return Err(UpstreamError::Unusable("too many results, or ids that are too long".to_owned()));
         }
         self.results.push(ResultText { id, text: String::new(), delivered: DeliveredPrefix::NOTHING });
         Ok(self.results.len() - 1)
@@ -274,7 +272,7 @@ impl ReplyAssembly {
             (true, true) => text = self.notes.join("\n"),
         }
         if text.is_empty() && self.waiting_state().is_none() {
-            return Err(UpstreamError::Unusable("there is no text in it".to_owned()));
+            return Err(UpstreamError::Unusable("no text in the reply".to_owned()));
         }
         Ok(text)
     }

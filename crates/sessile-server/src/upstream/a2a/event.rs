@@ -40,8 +40,7 @@ pub(super) struct TextArtifact {
 
 /// Parses untrusted JSON.
 pub(super) fn parse(bytes: &[u8]) -> Result<Value, UpstreamError> {
-    sessile::json::from_slice(bytes)
-        .map_err(|error| UpstreamError::Unusable(format!("it is not JSON: {error}")))
+    sessile::json::from_slice(bytes).map_err(|error| UpstreamError::Unusable(format!("not JSON: {error}")))
 }
 
 impl UpstreamInterface {
@@ -63,7 +62,7 @@ impl UpstreamInterface {
             response = response.get_mut("result").map(Value::take).unwrap_or_default();
         }
         let event = AgentEvent::read(response, self.dialect()).ok_or_else(|| {
-            UpstreamError::Unusable("it is neither a message nor a task nor a change of one".to_owned())
+            UpstreamError::Unusable("neither a message, a task nor a task update".to_owned())
         })?;
         Ok(TextEvent::of(event))
     }
@@ -119,7 +118,7 @@ fn texts(parts: &[Part]) -> Vec<String> {
         Part::Text(text) => Some(text.clone()),
         Part::Data(Value::Null) => None,
         Part::Data(data) => Some(data.to_string()),
-        Part::File { .. } | Part::Link { .. } | Part::Other(_) => None,
+        Part::File { .. } | Part::Link { .. } | Part::Typed { .. } | Part::Other(_) => None,
     };
     parts.iter().filter_map(text).collect()
 }

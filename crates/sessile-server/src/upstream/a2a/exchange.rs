@@ -134,7 +134,7 @@ impl AgentExchange<'_> {
         // An agent may end the stream of a task that continues. A stream that breaks off is an error.
         match reply.is_complete() || reply.continues_without_stream() {
             true => Ok(()),
-            false => Err(UpstreamError::Unreachable("the stream broke off".to_owned())),
+            false => Err(UpstreamError::Unreachable("the stream ended early".to_owned())),
         }
     }
 
@@ -143,14 +143,14 @@ impl AgentExchange<'_> {
         let mut backoff = Backoff::new(FIRST_POLL, MAX_POLL);
         while !reply.is_complete() {
             let Some(task) = reply.task_id() else {
-                return Err(UpstreamError::Unusable("it is neither a message nor a task".to_owned()));
+                return Err(UpstreamError::Unusable("neither a message nor a task".to_owned()));
             };
             tokio::time::sleep(backoff.next_delay()).await;
             let call = self.interface.poll(task)?;
             let mut response = self.send(self.site.connect().await?, &call).await?;
             let event = self.interface.event(&response.all(RESPONSE_BYTES).await?)?;
             if !matches!(event, Some(TextEvent::Task { .. })) {
-                return Err(UpstreamError::Unusable("it is no task".to_owned()));
+                return Err(UpstreamError::Unusable("not a task".to_owned()));
             }
             reply.add(event, self.request.most)?;
         }

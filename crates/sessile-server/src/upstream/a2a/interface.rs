@@ -28,14 +28,14 @@ impl UpstreamInterface {
         }
         let offered: Vec<String> =
             interfaces.iter().map(|interface| format!("{interface} at {}", interface.url)).collect();
-        let why = "the agent's card names no interface that is understood and of the same origin";
+        let why = "the agent's card has no supported interface of the same origin";
         Err(UpstreamError::Unusable(format!("{why}: {}", offered.join(", "))))
     }
 
     /// HTTP request, with a path in place of its URL.
     pub(super) fn call(&self, request: &AgentRequest<'_>) -> Result<HttpCall, UpstreamError> {
         let call = request.call(&self.interface, self.dialect);
-        call.map_err(|_| UpstreamError::Unusable("what it calls an id is none".to_owned()))
+        call.map_err(|_| UpstreamError::Unusable("invalid id".to_owned()))
     }
 
     /// HTTP request that polls a task.

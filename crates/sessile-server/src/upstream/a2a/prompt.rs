@@ -11,7 +11,7 @@ pub(super) fn parts(history: &[Value], messages: &[Value]) -> Vec<String> {
     if !history.is_empty() {
         let lines: Vec<String> = history.iter().map(|body| chat::message(body).to_string()).collect();
         parts.push(format!(
-            "The conversation so far, a message on each line:\n{}\n\nWhat follows is to be answered:",
+            "The conversation so far, one message per line:\n{}\n\nReply to this message:",
             lines.join("\n")
         ));
     }

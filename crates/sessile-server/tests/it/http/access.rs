@@ -9,7 +9,7 @@ use sessile_server::users::{self, UserError};
 use super::{Client, Reply, server};
 
 /// Every operation of the document: method, path, and the operation.
-pub(super) fn operations(server: &super::Running) -> Vec<(String, String, Value)> {
+pub(super) fn operations(server: &super::TestServer) -> Vec<(String, String, Value)> {
     let document = server.nobody().get("/openapi.json").ok(200);
     let mut operations = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {

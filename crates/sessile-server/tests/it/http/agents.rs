@@ -16,14 +16,14 @@ use testkit::{
 };
 
 use super::replies::{STREAM, contents, events, is_free, say};
-use super::{Client, Reply, Running, started};
+use super::{Client, Reply, TestServer, started};
 
-fn serving(url: &str, timeout: Duration) -> Running {
+fn serving(url: &str, timeout: Duration) -> TestServer {
     let upstream = Upstream::agent(url, Some(Secret::new("sk-hunter2")), timeout).unwrap();
     started(Options { upstream: Some(upstream), ..Options::default() })
 }
 
-fn with_agent(options: AgentOptions) -> (Running, ScriptedAgent) {
+fn with_agent(options: AgentOptions) -> (TestServer, ScriptedAgent) {
     let agent = ScriptedAgent::start(options);
     (serving(agent.url(), Duration::from_secs(20)), agent)
 }
@@ -479,7 +479,7 @@ fn agent_context_belongs_to_one_session() {
 }
 
 /// Many at once, each with a word of its own that is in all of its messages, and in no other's replies.
-fn crowd(server: &Running, users: usize, turns: usize) {
+fn crowd(server: &TestServer, users: usize, turns: usize) {
     let all: Vec<(Client, String)> = server.users(users);
     std::thread::scope(|threads| {
         for (number, (user, session)) in all.iter().enumerate() {

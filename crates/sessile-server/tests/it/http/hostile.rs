@@ -69,15 +69,14 @@ fn body_error_uses_json_terms() {
     ] {
         let refused = ann.send("POST", "/v1/sessions", &[], Some(body));
         refused.refused(400, "INVALID_VALUE");
-        assert_eq!(refused.json()["detail"], format!("the body is a JSON object, and not {is}"), "{body}");
+        assert_eq!(refused.json()["detail"], format!("the body must be a JSON object, not {is}"), "{body}");
     }
     let refused = ann.post("/v1/sessions", &json!({ "idle_ms": "2, expected i64" }));
-    let detail = "the body is not what was expected: invalid type: string \"2, expected i64\", expected a whole number at line 1 \
+    let detail = "invalid body: invalid type: string \"2, expected i64\", expected a whole number at line 1 \
                   column 28";
     assert_eq!(refused.json()["detail"], detail);
     let refused = ann.post("/v1/sessions", &json!({ "labels": [] }));
-    let detail =
-        "the body is not what was expected: invalid type: array, expected an object at line 1 column 10";
+    let detail = "invalid body: invalid type: array, expected an object at line 1 column 10";
     assert_eq!(refused.json()["detail"], detail);
 
     // Every body that the document knows, with everything in every member of it.
@@ -138,7 +137,7 @@ fn slow_client_times_out() {
     );
     let answer = server.raw(request.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("TIMED_OUT"), "{answer}");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -6,9 +6,9 @@ use sessile_server::limits::RateLimit;
 use sessile_server::login;
 use sessile_server::users;
 
-use super::{Client, Running, server, with};
+use super::{Client, TestServer, server, with};
 
-fn decide(server: &Running, code: &str, decision: LoginDecision) {
+fn decide(server: &TestServer, code: &str, decision: LoginDecision) {
     server.block_on(login::decide(&server.db, code, decision)).unwrap();
 }
 

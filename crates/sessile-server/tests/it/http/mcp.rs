@@ -10,8 +10,8 @@ use sessile_server::account::TokenScope;
 use sessile_server::serve::Options;
 use sessile_server::upstream::Upstream;
 
-use super::upstream::Scripted;
-use super::{Client, Reply, Running, server, started, with};
+use super::upstream::ScriptedUpstream;
+use super::{Client, Reply, TestServer, server, started, with};
 
 const INLINE: &str = "2026-07-28";
 const GREETING: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -206,10 +206,9 @@ fn tools_act_like_the_api_for_the_same_user() {
     }
     assert_eq!(content(&bob, "list_sessions", json!({}))["sessions"], json!([]));
     assert_eq!(refused(&bob, "show_session", json!({ "session": "work" }))["code"], "SESSION_NOT_FOUND");
-    assert_eq!(
-        content(&ann, "stop_session", json!({ "session": id, "reason": "done" }))["end_reason"],
-        "done"
-    );
+    content(&ann, "acquire_lock", json!({ "name": "deploy", "session": id }));
+    let stopped = content(&ann, "stop_session", json!({ "session": id, "reason": "done" }));
+    assert_eq!((&stopped["end_reason"], &stopped["released_locks"]), (&json!("done"), &json!(["deploy"])));
     assert_eq!(
         refused(&ann, "append_messages", json!({ "session": id, "messages": [1] }))["code"],
         "SESSION_EXPIRED"
@@ -245,7 +244,7 @@ fn tool_list_depends_on_the_scopes() {
 
 #[test]
 fn send_message_is_offered_only_with_an_upstream() {
-    let scripted = Scripted::start();
+    let scripted = ScriptedUpstream::start();
     let key = Some(Secret::new("sk-hunter2"));
     let upstream = Upstream::new(&scripted.url(), "small", key, Duration::from_secs(20)).unwrap();
     let server = started(Options { upstream: Some(upstream), ..Options::default() });
@@ -302,7 +301,7 @@ fn invalid_json_rpc_message_is_answered_with_an_error() {
         assert_eq!(post(&ann, &[], &request("tools/call", params)).ok(200)["error"]["code"], -32602);
     }
     let near = post(&ann, &[], &request("tools/call", json!({ "name": "list_lock" }))).ok(200);
-    assert_eq!(near["error"]["message"], "there is no tool \"list_lock\"; did you mean list_locks?");
+    assert_eq!(near["error"]["message"], "tool \"list_lock\" not found; did you mean list_locks?");
     for silent in [
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
         json!({ "jsonrpc": "2.0", "method": "no/such" }),
@@ -445,14 +444,17 @@ fn batch_results_are_bounded_by_a_page() {
     let answers = post(&ann, &[], &json!([read(1), read(2), read(3), append, ping])).ok(200);
     let failed: Vec<&Value> = (0..4).map(|at| &answers[at]["result"]["isError"]).collect();
     assert_eq!(failed, [false, false, true, true], "{answers}");
-    assert!(answers[3]["result"]["content"][0]["text"].as_str().unwrap().contains("not made"), "{answers}");
+    assert!(
+        answers[3]["result"]["content"][0]["text"].as_str().unwrap().contains("was not executed"),
+        "{answers}"
+    );
     assert_eq!(answers[4]["result"], json!({}));
     assert_eq!(content(&ann, "show_session", json!({ "session": id }))["messages"], 1);
     // By itself each is answered.
     assert_eq!(post(&ann, &[], &json!([read(3)])).ok(200)[0]["result"]["isError"], false);
 }
 
-fn until(server: &Running, line: &str) {
+fn until(server: &TestServer, line: &str) {
     let started = Instant::now();
     while !server.nobody().get("/metrics").text.contains(line) {
         assert!(started.elapsed() < Duration::from_secs(10), "never {line}");
@@ -517,4 +519,69 @@ fn tool_call_is_logged_and_audited_as_its_request() {
         )
         .unwrap();
     assert_eq!(count, 2);
+}
+
+/// Messages of a stream of server-sent events.
+fn events(reply: &Reply) -> Vec<Value> {
+    assert_eq!(reply.header("content-type"), Some("text/event-stream"), "{reply:?}");
+    let data = reply.text.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+#[test]
+fn slow_call_tells_its_progress_by_events() {
+    let server = server();
+    let ann = server.user("ann");
+    content(&ann, "acquire_lock", json!({ "name": "l" }));
+    let wait = |token: Value| {
+        let arguments = json!({ "name": "l", "wait_ms": 2500 });
+        request(
+            "tools/call",
+            json!({ "name": "acquire_lock", "arguments": arguments, "_meta": { "progressToken": token } }),
+        )
+    };
+    let both = [("accept", "application/json, text/event-stream")];
+    let told = events(&post(&ann, &both, &wait(json!("slow"))));
+    let (answer, progress) = told.split_last().unwrap();
+    assert_eq!(answer["id"], 1);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("TIMED_OUT"), "{answer}");
+    assert!((1..=3).contains(&progress.len()), "{told:?}");
+    for told in progress {
+        assert_eq!(told["method"], "notifications/progress");
+        assert_eq!(told["params"]["progressToken"], "slow");
+        assert!(told["params"]["progress"].as_f64().unwrap() >= 0.9, "{told}");
+    }
+    // A quick call has no progress to tell, and one that is not asked for gets JSON.
+    let quick = request("tools/call", json!({ "name": "list_locks", "_meta": { "progressToken": 7 } }));
+    assert_eq!(events(&post(&ann, &both, &quick)).len(), 1);
+    let plain = request("tools/call", json!({ "name": "list_locks" }));
+    assert_eq!(post(&ann, &both, &plain).header("content-type"), Some("application/json"));
+    assert_eq!(
+        post(&ann, &[("accept", "application/json")], &quick).header("content-type"),
+        Some("application/json")
+    );
+    // Refusals of the transport keep their status.
+    let wrong = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "1999-01-01")];
+    assert_eq!(post(&ann, &wrong, &quick).status, 400);
+}
+
+#[test]
+fn instructions_name_only_allowed_tools() {
+    let server = server();
+    let ann = server.user("ann");
+    let (reader, _) = server.token("ann", &[TokenScope::Read], None);
+    let text = |client: &Client| {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
+        let greeted = post(client, &[], &request("initialize", params)).ok(200);
+        greeted["result"]["instructions"].as_str().unwrap().to_owned()
+    };
+    let all = names(&ann);
+    for client in [&ann, &reader] {
+        let (text, offered) = (text(client), names(client));
+        let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        for tool in all.iter().filter(|tool| !offered.contains(tool)) {
+            assert!(!words.contains(&tool.as_str()), "{tool}: {text}");
+        }
+    }
+    assert!(text(&ann).contains("begin_turn"));
 }

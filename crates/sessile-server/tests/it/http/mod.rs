@@ -40,21 +40,21 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 /// A running server. It ends with the value.
-pub(crate) struct Running {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) db: ServiceStore,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     ended: Option<tokio::task::JoinHandle<()>>,
-    log: Written,
+    log: LogBuffer,
     dir: tempfile::TempDir,
 }
 
 /// What was logged.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -66,21 +66,21 @@ impl Write for Written {
 }
 
 /// A server with the usual limits.
-pub(crate) fn server() -> Running {
+pub(crate) fn server() -> TestServer {
     with(|_| {})
 }
 
 /// A server with other limits.
-pub(crate) fn with(limit: impl FnOnce(&mut Limits)) -> Running {
+pub(crate) fn with(limit: impl FnOnce(&mut Limits)) -> TestServer {
     let mut options = Options::default();
     limit(&mut options.limits);
     started(options)
 }
 
-pub(crate) fn started(options: Options) -> Running {
+pub(crate) fn started(options: Options) -> TestServer {
     let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let log = Written::default();
+    let log = LogBuffer::default();
     let to = Box::new(log.clone());
     let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Json, ..options };
     let path = dir.path().join("service.db");
@@ -93,10 +93,10 @@ pub(crate) fn started(options: Options) -> Running {
     let ended = runtime.spawn(server.serve(async move {
         let _ = stopped.await;
     }));
-    Running { address, db, runtime, stop: Some(stop), ended: Some(ended), log, dir }
+    TestServer { address, db, runtime, stop: Some(stop), ended: Some(ended), log, dir }
 }
 
-impl Running {
+impl TestServer {
     /// So many users, with a session each.
     pub(crate) fn users(&self, count: usize) -> Vec<(Client, String)> {
         let user = |number| {

@@ -70,3 +70,28 @@ fn every_operation_has_a_route_and_other_methods_are_refused() {
     ann.get("/v1/nothing").refused(404, "USAGE");
     ann.send("PATCH", "/v1/sessions", &[], Some("{}")).refused(405, "USAGE");
 }
+
+#[test]
+fn titles_fit_the_status_and_health_is_found() {
+    let server = server();
+    let ann = server.user("ann");
+    for (path, detail) in [
+        ("/health", "health is at /healthz"),
+        ("/ready", "readiness is at /readyz"),
+        ("/", "/openapi.json"),
+        ("/v1/nothing", "path not found"),
+    ] {
+        let reply = ann.get(path);
+        reply.refused(404, "USAGE");
+        assert_eq!(reply.json()["title"], "Path not found.", "{reply:?}");
+        assert!(reply.json()["detail"].as_str().unwrap().contains(detail), "{reply:?}");
+    }
+    let secret = ann.secret.as_deref().unwrap();
+    let head = format!("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {secret}\r\n");
+    let request =
+        format!("{head}Content-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}");
+    let reply = server.raw(request.as_bytes());
+    assert!(reply.starts_with("HTTP/1.1 415") && reply.contains("Unsupported media type."), "{reply}");
+    let reply = ann.send("PATCH", "/v1/sessions", &[], Some("{}"));
+    assert_eq!(reply.json()["title"], "Method not allowed.");
+}

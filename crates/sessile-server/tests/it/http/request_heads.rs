@@ -3,7 +3,7 @@
 use super::server;
 
 /// A request with these header lines, and what is answered.
-fn answer(server: &super::Running, version: &str, lines: &str) -> String {
+fn answer(server: &super::TestServer, version: &str, lines: &str) -> String {
     server.raw(format!("GET /healthz HTTP/{version}\r\n{lines}connection: close\r\n\r\n").as_bytes())
 }
 

@@ -1,6 +1,6 @@
 //! Sessions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{server, with};
 
@@ -46,10 +46,9 @@ fn too_many_or_large_settings_are_refused() {
     let server = server();
     let ann = server.user("ann");
     let path = ann.session();
-    let edit = |settings: serde_json::Value| {
-        ann.send("PATCH", &path, &[], Some(&json!({ "settings": settings }).to_string()))
-    };
-    let some = |from: usize, to: usize| -> serde_json::Value {
+    let edit =
+        |settings: Value| ann.send("PATCH", &path, &[], Some(&json!({ "settings": settings }).to_string()));
+    let some = |from: usize, to: usize| -> Value {
         (from..to)
             .map(|number| (format!("s{number}"), json!(number)))
             .collect::<serde_json::Map<_, _>>()
@@ -186,4 +185,34 @@ fn requests_of_one_user_are_rate_limited() {
         metrics.text
     );
     assert!(!metrics.text.contains("ann"));
+}
+
+#[test]
+fn ending_a_session_releases_its_locks() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.post("/v1/sessions", &json!({})).ok(201)["id"].as_str().unwrap().to_owned();
+    let take = |name: &str, body: Value| ann.post(&format!("/v1/locks/{name}"), &body);
+    let lock = take("deploy", json!({ "session": session })).ok(201);
+    assert_eq!(lock["session"], session.as_str());
+    take("schema", json!({ "session": session, "mode": "shared" })).ok(201);
+    assert_eq!(take("own", json!({})).ok(201)["session"], Value::Null);
+    // One who waits gets the lock as soon as the session has ended.
+    let waiter = ann.clone();
+    let waiting =
+        std::thread::spawn(move || waiter.post("/v1/locks/deploy", &json!({ "wait_ms": 20_000 })).ok(201));
+    while ann.get("/v1/locks").ok(200)["locks"][0]["waiting"] != 1 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let ended = ann.delete(&format!("/v1/sessions/{session}")).ok(200);
+    assert_eq!(ended["released_locks"], json!(["deploy", "schema"]));
+    assert!(waiting.join().unwrap()["token"].as_i64() > lock["token"].as_i64());
+    let again = ann.delete(&format!("/v1/sessions/{session}")).ok(200);
+    assert_eq!(again["released_locks"], json!([]), "the lock of the next holder stays");
+    take("late", json!({ "session": session })).refused(410, "SESSION_EXPIRED");
+    let nobody = "0199aaaa-0000-7000-8000-00000000dead";
+    take("late", json!({ "session": nobody })).refused(404, "SESSION_NOT_FOUND");
+    let left = ann.get("/v1/locks").ok(200)["locks"].clone();
+    let names: Vec<&str> = left.as_array().unwrap().iter().filter_map(|lock| lock["name"].as_str()).collect();
+    assert_eq!(names, ["deploy", "own"]);
 }

@@ -89,7 +89,7 @@ fn shutdown_ends_after_the_grace_period() {
     let began = Instant::now();
     server.tell_to_end();
     server.ended();
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
 #[test]

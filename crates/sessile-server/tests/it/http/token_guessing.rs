@@ -4,7 +4,7 @@ use sessile_server::account::TokenScope;
 use sessile_server::serve::Options;
 use sessile_server::users;
 
-use super::{Client, Running, server, started};
+use super::{Client, TestServer, server, started};
 
 /// Sends wrong tokens; how many of them were looked up, and the last answer.
 fn guess(nobody: &Client, count: usize) -> (usize, super::Reply) {
@@ -14,7 +14,7 @@ fn guess(nobody: &Client, count: usize) -> (usize, super::Reply) {
     (looked_up, replies.into_iter().last().unwrap())
 }
 
-fn assert_guesses_are_slowed(server: &Running) {
+fn assert_guesses_are_slowed(server: &TestServer) {
     let ann = server.user("ann");
     let (looked_up, last) = guess(&server.nobody(), 400);
     assert!(looked_up < 300, "{looked_up} of 400");

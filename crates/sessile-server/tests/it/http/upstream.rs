@@ -24,17 +24,17 @@ pub(crate) struct Mood {
 
 /// Such an endpoint; it ends with the test's process.
 #[derive(Clone)]
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedUpstream {
     pub(crate) address: SocketAddr,
     mood: Arc<Mutex<Mood>>,
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Scripted {
+impl ScriptedUpstream {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let scripted = Scripted { address, mood: Arc::default(), asked: Arc::default() };
+        let scripted = ScriptedUpstream { address, mood: Arc::default(), asked: Arc::default() };
         let served = scripted.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {

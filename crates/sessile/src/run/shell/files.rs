@@ -78,6 +78,9 @@ impl<'a> Files<'a> {
         let path = self.dir.join(name);
         let parent = path.parent().unwrap_or(&self.dir);
         let file = Path::new(path.file_name().unwrap_or_default());
+        if !self.durable {
+            crate::tool::make_room_dir(parent)?;
+        }
         let dir = LockedDir::lock(&state.locker()?, parent, 0o700)?;
         if self.durable {
             dir.replace(file, text, 0o600)?;
@@ -104,8 +107,8 @@ impl<'a> Files<'a> {
         text + &self.script(Shell::Bash)
     }
 
-    /// zsh reads these in the place of the user's own, and each of them reads that one, with the directory as the user
-    /// has it. What was set before is set afterwards, by whomever.
+    /// Writes start-up files that zsh reads instead of the user's own. Each of them sources the user's file, with the
+    /// user's `ZDOTDIR`. The session's variables are set again afterwards.
     pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
         let here = self.dir.join("zsh");
         for name in ZSH_FILES {

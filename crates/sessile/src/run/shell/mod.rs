@@ -4,6 +4,7 @@ mod files;
 mod startup;
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::context::is_variable_name;
 use crate::run::VariableChange;
@@ -12,7 +13,8 @@ pub(super) use files::{SHELL_FILE_VARIABLES, shell_files};
 pub use startup::{ShellStartup, startup};
 
 /// Shell whose notation is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shell {
     /// bash, and every shell with its quotes.
     Bash,

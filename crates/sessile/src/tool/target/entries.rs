@@ -9,11 +9,15 @@ use toml_edit::{DocumentMut, Item};
 use crate::error::{Error, FileError, Result, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
-use crate::tool::target::ini::{Section, name_by, sections, without_keys};
+use crate::tool::target::ini::{Section, name_by, names_by, sections, without_keys};
 use crate::tool::target::{EntryContent, TargetFormat, TargetPlace};
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
+/// Field of a line that follows its name.
+const REST: &str = "rest";
+
 /// An entry, as far as its place describes it.
+#[derive(Clone)]
 pub(super) struct Entry {
     /// Names; some formats have two.
     pub(super) names: Vec<String>,
@@ -31,6 +35,11 @@ impl Entry {
             return self.names.last().cloned();
         }
         TreePath::parse(path, str::to_owned).text(&mut self.fields).filter(|text| !text.is_empty())
+    }
+
+    /// Replaces what its place says of it.
+    pub(super) fn describe(&mut self, fields: Tree) {
+        self.fields = fields;
     }
 
     /// A part of it; `.` is all of it.
@@ -119,7 +128,7 @@ impl EntryFile<'_> {
         }
         let text = self.text()?;
         // Options are spelt with either sign.
-        let spelt = |key: &str| key.replace('_', "-");
+        let spelt = |key: &str| key.replace('_', "-").to_ascii_lowercase();
         let mut set_by: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for section in sections(&text) {
             let names = self.of_section(&section).map(|entry| entry.names).unwrap_or_default();
@@ -290,18 +299,24 @@ impl EntryFile<'_> {
                 name_by(pattern, title)?;
                 Some(of_element(&section.fields(), &[field.trim_end_matches(']')]))
             }
-            None => Some(Entry::named(name_by(pattern, title)?, section.fields())),
+            None => {
+                let names = names_by(pattern, title);
+                (!names.is_empty()).then(|| Entry { names, fields: section.fields() })
+            }
         })
     }
 
     fn of_line(&self, line: &str) -> Option<Entry> {
-        let name = self.place.entries.iter().find_map(|pattern| {
+        let (name, rest) = self.place.entries.iter().find_map(|pattern| {
             let (before, after) = pattern.split_once("{}")?;
-            let (name, _) = line.trim_start().strip_prefix(before)?.split_once(after)?;
+            let line = line.trim_start().strip_prefix(before)?;
+            // Without an end in the pattern the name is the rest of the line.
+            let (name, rest) = if after.is_empty() { (line.trim(), "") } else { line.split_once(after)? };
             // A comment is not an entry.
-            (!name.is_empty() && !name.starts_with(['#', ';'])).then_some(name)
+            (!name.is_empty() && !name.starts_with(['#', ';'])).then_some((name, rest.trim()))
         })?;
-        Some(Entry::named(name, Tree::Map(Vec::new())))
+        let rest = Tree::Scalar(Scalar::quoted(rest));
+        Some(Entry::named(name, Tree::Map(vec![(Scalar::quoted(REST), rest)])))
     }
 
     fn of_dir(&self) -> Result<Vec<(PathBuf, Entry)>> {

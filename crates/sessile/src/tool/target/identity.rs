@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::Result;
 use crate::settings::trust::fingerprint;
 use crate::tool::target::entries::{Entry, EntryFile};
-use crate::tool::target::{TargetFormat, TargetPlace, TargetSet, normalized};
+use crate::tool::target::{FieldValues, TargetFormat, TargetPlace, TargetSet, normalized};
 use crate::tool::tree::Tree;
 
 /// Combinations of field values per entry; a file may repeat a name any number of times.
@@ -76,14 +76,15 @@ impl<'p> LoadedSets<'p> {
         names
     }
 
-    /// Identities of an entry: one for each alternative whose fields all have a value. Two entries that share one are
-    /// the same target. The values are hashed, because some are secrets.
+    /// Identities of an entry: one for each alternative whose fields all have a value, or may be absent. Two entries that
+    /// share one are the same target. The values are hashed, because some are secrets.
     pub(super) fn identities(&mut self, set: &TargetSet, name: &str) -> Vec<String> {
         let mut keys = Vec::new();
         for fields in &set.identity {
             let mut products = vec![String::new()];
             for (at, field) in fields.iter().enumerate() {
-                let values = self.values(&set.name, name, field);
+                let field = IdentityField::parse(field);
+                let values = field.known(self.values(&set.name, name, field.name));
                 let joined = products.iter().flat_map(|before| {
                     // A separator keeps `a` and `bc` apart from `ab` and `c`.
                     let separator = if at == 0 { "" } else { "\0" };
@@ -96,6 +97,15 @@ impl<'p> LoadedSets<'p> {
         keys.sort();
         keys.dedup();
         keys
+    }
+
+    /// Values of the fields that identify an entry.
+    pub(super) fn fields(&mut self, set: &TargetSet, name: &str) -> FieldValues {
+        let fields = set.identity.iter().flatten();
+        let mut names: Vec<&str> = fields.map(|field| IdentityField::parse(field).name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|field| (field.to_owned(), self.values(&set.name, name, field))).collect()
     }
 
     /// Values of a field. `SET:FIELD` is a field of the entry that is referred to.
@@ -119,6 +129,33 @@ impl<'p> LoadedSets<'p> {
         values.sort();
         values.dedup();
         values
+    }
+}
+
+/// A field of an identity: `~` before its name ignores case; `?` after it lets it be absent, with the default behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdentityField<'a> {
+    pub(crate) name: &'a str,
+    ignores_case: bool,
+    default: Option<&'a str>,
+}
+
+impl<'a> IdentityField<'a> {
+    pub(crate) fn parse(text: &'a str) -> Self {
+        let (text, ignores_case) = text.strip_prefix('~').map_or((text, false), |rest| (rest, true));
+        match text.split_once('?') {
+            Some((name, default)) => IdentityField { name, ignores_case, default: Some(default) },
+            None => IdentityField { name: text, ignores_case, default: None },
+        }
+    }
+
+    /// Values as they are compared; the default if the entry has none.
+    fn known(&self, values: Vec<String>) -> Vec<String> {
+        match self.default {
+            Some(default) if values.is_empty() => vec![default.to_owned()],
+            _ if self.ignores_case => values.iter().map(|value| value.to_lowercase()).collect(),
+            _ => values,
+        }
     }
 }
 
@@ -161,7 +198,7 @@ fn canonical(tree: &Tree) -> String {
 }
 
 /// A value as it is compared: a URL without its scheme and last slash, with its port, and its host in lower case.
-fn normalized_value(value: &str) -> String {
+pub(crate) fn normalized_value(value: &str) -> String {
     let value = value.trim();
     let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
     let rest = rest.trim_end_matches('/');
@@ -176,12 +213,38 @@ fn normalized_value(value: &str) -> String {
         _ => "",
     };
     // A trailing dot names the same host (RFC 1034).
-    format!("{}{port}{path}", host.trim_end_matches('.'))
+    let host = host.trim_end_matches('.');
+    // Addresses of this machine by number are the same as its name (RFC 6761, 6.3).
+    let of_this_machine = ["127.0.0.1", "[::1]"].iter().find_map(|address| {
+        host.strip_prefix(address).filter(|rest| rest.is_empty() || rest.starts_with(':'))
+    });
+    match of_this_machine {
+        Some(rest) => format!("localhost{rest}{port}{path}"),
+        None => format!("{host}{port}{path}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn field_of_an_identity_may_be_absent() {
+        let parsed = |text| {
+            let field = IdentityField::parse(text);
+            let values =
+                |values: &[&str]| field.known(values.iter().map(|&value| value.to_owned()).collect());
+            (field.name.to_owned(), values(&[]), values(&["A"]))
+        };
+        let of = |name: &str, absent: &[&str], given: &str| {
+            let absent: Vec<String> = absent.iter().map(|&value| value.to_owned()).collect();
+            (name.to_owned(), absent, vec![given.to_owned()])
+        };
+        assert_eq!(parsed("user"), of("user", &[], "A"));
+        assert_eq!(parsed("user?"), of("user", &[""], "A"));
+        assert_eq!(parsed("port?3306"), of("port", &["3306"], "A"));
+        assert_eq!(parsed("~user?"), of("user", &[""], "a"));
+    }
 
     #[test]
     fn spelling_of_a_url_does_not_count() {
@@ -199,8 +262,12 @@ mod tests {
         ] {
             assert_ne!(normalized_value(other), plain, "{other}");
         }
-        assert_eq!(normalized_value("https://[::1]"), "[::1]:443");
-        assert_eq!(normalized_value("https://[::1]:6443"), "[::1]:6443");
+        assert_eq!(normalized_value("https://[2001:db8::1]"), "[2001:db8::1]:443");
+        assert_eq!(normalized_value("https://[2001:db8::1]:6443"), "[2001:db8::1]:6443");
+        for same in ["https://localhost:6443", "https://127.0.0.1:6443", "https://[::1]:6443/"] {
+            assert_eq!(normalized_value(same), "localhost:6443", "{same}");
+        }
+        assert_eq!(normalized_value("https://127.0.0.1"), "localhost:443");
         assert_eq!(normalized_value("unix:///var/run/docker.sock"), "/var/run/docker.sock");
     }
 }

@@ -12,7 +12,8 @@ pub(in crate::tool) struct Section<'t> {
 /// The sections of a text, in order.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut all = vec![Section { title: None, lines: Vec::new() }];
-    for line in text.split_inclusive('\n') {
+    // Some readers end a line at a carriage return alone.
+    for line in text.split_inclusive(['\n', '\r']) {
         // Some editors begin a file with a byte order mark.
         let text = line.trim_start_matches('\u{feff}');
         let title = text
@@ -36,12 +37,14 @@ impl Section<'_> {
         self.lines.concat()
     }
 
-    /// Keys and values. A key in an indented group counts like any other.
+    /// Keys in small letters, and values without quotes: readers of such files differ in what counts. A key in an indented
+    /// group counts like any other.
     pub(super) fn fields(&self) -> Tree {
         let pairs = self.lines.iter().filter_map(|line| assignment(line));
-        Tree::Map(
-            pairs.map(|(key, value)| (Scalar::quoted(key), Tree::Scalar(Scalar::quoted(value)))).collect(),
-        )
+        let field = |(key, value): (&str, &str)| {
+            (Scalar::quoted(key.to_ascii_lowercase()), Tree::Scalar(Scalar::quoted(unquoted(value))))
+        };
+        Tree::Map(pairs.map(field).collect())
     }
 
     /// Names of its keys.
@@ -53,7 +56,7 @@ impl Section<'_> {
 /// Key and value of a line.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    let (key, value) = line.split_once('=').filter(|_| !line.starts_with(['#', ';', '[']))?;
+    let (key, value) = line.split_once(['=', ':']).filter(|_| !line.starts_with(['#', ';', '[']))?;
     Some((key.trim(), value.trim()))
 }
 
@@ -73,7 +76,7 @@ pub(in crate::tool) fn with_value(text: &str, title: &str, key: &str, value: &st
     for section in sections(text) {
         let is_meant = section.title == Some(title);
         for old in &section.lines {
-            if is_meant && assignment(old).is_some_and(|(found, _)| found == key) {
+            if is_meant && assignment(old).is_some_and(|(found, _)| found.eq_ignore_ascii_case(key)) {
                 // A repeated key would win over the first one.
                 if !std::mem::replace(&mut is_set, true) {
                     new.push_str(&line);
@@ -124,8 +127,60 @@ pub(super) fn name_by<'t>(pattern: &str, title: &'t str) -> Option<&'t str> {
     let is_parted = before == before.trim_end() || rest.starts_with(char::is_whitespace);
     let name = rest.strip_suffix(after).filter(|_| is_parted)?.trim();
     // Names with spaces are quoted.
-    let unquoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-    (!unquoted.is_empty()).then_some(unquoted)
+    let name = unquoted(name);
+    (!name.is_empty()).then_some(name)
+}
+
+/// The names that a title can have by a pattern. Readers split a title into words as a shell does, and some take any first
+/// word that begins with the expected one.
+pub(super) fn names_by(pattern: &str, title: &str) -> Vec<String> {
+    let mut names: Vec<String> = name_by(pattern, title).map(str::to_owned).into_iter().collect();
+    if let Some((before, after)) = pattern.split_once("{}") {
+        let (before, after, title) = (bare(before), bare(after), bare(title));
+        let rest = match before.strip_suffix(' ') {
+            None => title.strip_prefix(&before),
+            Some(word) => {
+                title.split_once(' ').filter(|(first, _)| first.starts_with(word)).map(|(_, rest)| rest)
+            }
+        };
+        let name = rest.and_then(|rest| rest.strip_suffix(&after)).map(str::trim);
+        names.extend(name.filter(|name| !name.is_empty()).map(str::to_owned));
+    }
+    names.dedup();
+    names
+}
+
+/// A title without quotes and escapes, with one space for every run of white space.
+fn bare(title: &str) -> String {
+    let plain: String = title.chars().filter(|c| !['"', '\'', '\\'].contains(c)).collect();
+    let mut bare = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    if plain.ends_with(char::is_whitespace) {
+        bare.push(' ');
+    }
+    bare
+}
+
+/// A text without the quotes around it.
+fn unquoted(text: &str) -> &str {
+    let inside = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+/// Checks that any text is read, and that an edit changes one key only.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn check_edits(text: &str) {
+    let all = sections(text);
+    assert_eq!(all.iter().map(Section::text).collect::<String>(), text, "every byte is in a section");
+    for title in all.iter().filter_map(|section| section.title) {
+        for pattern in ["profile {}", "{}", "'remote \"{}\"'", "client_{}"] {
+            assert!(names_by(pattern, title).iter().all(|name| !name.is_empty()), "{title:?}");
+        }
+    }
+    let place = || crate::tool::tree::TreePath::parse("core.remote", str::to_owned);
+    let set = with_value(text, "core", "remote", "x");
+    assert_eq!(place().text(&mut tree(&set)).as_deref(), Some("x"), "{set:?}");
+    let removed = without_keys(&set, |title| title == "core", |key| key.eq_ignore_ascii_case("remote"));
+    assert_eq!(place().text(&mut tree(&removed)), None, "{removed:?}");
 }
 
 #[cfg(test)]
@@ -168,5 +223,35 @@ mod tests {
         assert_eq!(name_by("default", "default"), Some("default"));
         assert_eq!(name_by("{}", "remote"), Some("remote"));
         assert_eq!(name_by("config_{}", "config_"), None);
+    }
+
+    #[test]
+    fn title_is_split_as_a_shell_does() {
+        for title in [
+            "profile production",
+            "profile 'production'",
+            "profile \"production\"",
+            "profile\tproduction",
+            "profile prod\\uction",
+            "profile \"prod\"uction",
+            "profile'' production",
+            "profiles production",
+        ] {
+            assert!(names_by("profile {}", title).contains(&"production".to_owned()), "{title}");
+        }
+        assert!(names_by("profile {}", "default").is_empty());
+        assert!(names_by("profile {}", "sso-session production").is_empty());
+        assert_eq!(names_by("'remote \"{}\"'", "\"remote 'x'\""), ["x"]);
+        assert_eq!(names_by("{}", "remote"), ["remote"]);
+        assert_eq!(names_by("client_{}", "client_a"), ["a"]);
+        assert!(names_by("client_{}", "client").is_empty());
+    }
+
+    #[test]
+    fn keys_are_read_in_every_spelling() {
+        let mut tree = tree("[a]\nROLE_ARN: x:y\rHost = \"p\"\n");
+        let mut field = |path: &str| crate::tool::tree::TreePath::parse(path, str::to_owned).text(&mut tree);
+        assert_eq!(field("a.role_arn").as_deref(), Some("x:y"));
+        assert_eq!(field("a.host").as_deref(), Some("p"));
     }
 }

@@ -20,12 +20,15 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::files::Locker;
+use crate::tool::profile::ReachVariables;
 use crate::tool::target::entries::{Entry, EntryFile};
 use crate::tool::target::identity::LoadedSets;
 
 pub use selection::TargetSelection;
 
-pub(crate) use identity::value_identity;
+pub(crate) use identity::{IdentityField, normalized_value, value_identity};
+#[cfg(any(test, fuzzing))]
+pub(crate) use ini::check_edits;
 pub(crate) use selection::ToolSelection;
 pub(crate) use withhold::{WithheldEntry, is_same_name};
 
@@ -42,6 +45,16 @@ pub struct TargetSet {
     /// Selection of the tool itself, where no binding edits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<TargetSelection>,
+    /// Variables that reach an entry beside those of its binding.
+    #[serde(rename = "reach")]
+    pub variables: ReachVariables,
+}
+
+impl TargetSet {
+    /// Whether names of its entries are URLs.
+    pub(crate) fn has_urls(&self) -> bool {
+        self.places.iter().any(|place| place.url)
+    }
 }
 
 /// A place where the entries of a set are stored.
@@ -160,19 +173,54 @@ pub(crate) fn target_names_in(
     Ok(entries.into_iter().map(|entry| entry.names).collect())
 }
 
-/// The identities of an entry of a set in the files that `locate` finds for a place.
+/// An entry that the import reads.
+#[derive(Clone)]
+pub(crate) struct ImportEntry(Entry);
+
+impl ImportEntry {
+    /// Name; the first one is the one that people use.
+    pub(crate) fn name(&self) -> &str {
+        self.0.names.first().map_or("", String::as_str)
+    }
+
+    /// The text of a field; `{}` is the name.
+    pub(crate) fn field(&mut self, path: &str) -> Option<String> {
+        if path == "{}" {
+            return Some(self.name().to_owned());
+        }
+        let is_null = self.0.subtree(path).is_some_and(|tree| tree.is_nothing());
+        if is_null { None } else { self.0.field(path) }
+    }
+
+    /// Replaces its fields by those of a file with sections.
+    pub(crate) fn describe(&mut self, fields: crate::tool::tree::Tree) {
+        self.0.describe(fields);
+    }
+}
+
+/// The entries of a place in a file.
+pub(crate) fn import_entries(place: &TargetPlace, path: &Path) -> Result<Vec<ImportEntry>> {
+    let entries = EntryFile { place, path: path.to_owned(), fill: &str::to_owned }.load()?;
+    Ok(entries.into_iter().map(ImportEntry).collect())
+}
+
+/// Values of fields, by the fields' names.
+pub(crate) type FieldValues = Vec<(String, Vec<String>)>;
+
+/// The identities of an entry of a set in the files that `locate` finds for a place, and the values of the fields in them.
 pub(crate) fn identities(
     sets: &[TargetSet],
     (key, name): (&str, &str),
     fill: &dyn Fn(&str) -> String,
     locate: &dyn Fn(&TargetPlace) -> Vec<PathBuf>,
-) -> Result<Vec<String>> {
-    let Some(set) = sets.iter().find(|set| set.name == key) else { return Ok(Vec::new()) };
+) -> Result<(Vec<String>, FieldValues)> {
+    let Some(set) = sets.iter().find(|set| set.name == key) else { return Ok((Vec::new(), Vec::new())) };
     // Databases hold nothing that identifies a target, and opening one may change its files.
     let locate = |place: &TargetPlace| {
         Ok(if place.format == TargetFormat::Sqlite { Vec::new() } else { locate(place) })
     };
-    Ok(LoadedSets::load(sets, fill, &locate)?.identities(set, name))
+    let mut loaded = LoadedSets::load(sets, fill, &locate)?;
+    Ok((loaded.identities(set, name), loaded.fields(set, name)))
 }
 
 impl TargetCopies<'_> {
@@ -308,8 +356,9 @@ pub(crate) fn names_in<'s>(
         }
         for path in locate(&fill(&place.file)) {
             for entry in (EntryFile { place, path, fill }).load().ok()? {
-                // The first name is the one that people use.
-                names.extend(entry.names.first().map(|name| normalized(place, name)));
+                // The name of a directory is often a hash, and nobody uses it.
+                let used = if place.format == TargetFormat::Dir { 1 } else { usize::MAX };
+                names.extend(entry.names.iter().take(used).map(|name| normalized(place, name)));
             }
         }
     }

@@ -90,12 +90,35 @@ impl ToolSelection<'_> {
         Ok(())
     }
 
+    /// Removes what a binding would copy from an entry, where it is that of a target with these fields: a tool may keep the key of
+    /// one target beside the name of another.
+    pub(crate) fn remove_copied(
+        &self,
+        key: &str,
+        is_of_target: &dyn Fn(&str, &str) -> bool,
+        locker: &Locker,
+    ) -> Result<()> {
+        let edits = self.profile.binding(key).map(|binding| binding.edit.as_slice()).unwrap_or_default();
+        for edit in edits.iter().filter(|edit| edit.source.is_none()) {
+            let field = edit.from.as_deref().and_then(|from| from.split_once("{value}."));
+            let (Some((_, field)), Some(place)) = (field, edit.place()) else { continue };
+            let Some(notation) = edit.format.notation() else { continue };
+            let Some(mut tree) = self.tree(&edit.file, edit.format) else { continue };
+            let place = TreePath::parse(place, self.fill);
+            if place.text(&mut tree).is_some_and(|value| is_of_target(field, &value)) {
+                place.remove(&mut tree);
+                self.write(&edit.file, &notation.write(&tree), locker)?;
+            }
+        }
+        Ok(())
+    }
+
     fn deselect_in_text(&self, edit: &Edit, place: &str, locker: &Locker) -> Result<()> {
         let Some(text) = self.text(&edit.file) else { return Ok(()) };
-        let new = match place.rsplit_once('.').filter(|_| edit.format == EditFormat::Ini) {
+        let new = match place.rsplit_once('.').filter(|_| edit.format != EditFormat::Text) {
             Some((title, key)) => {
                 let (title, key) = ((self.fill)(title), (self.fill)(key));
-                ini::without_keys(&text, |found| found == title, |found| found == key)
+                ini::without_keys(&text, |found| found == title, |found| found.eq_ignore_ascii_case(&key))
             }
             None => String::new(),
         };

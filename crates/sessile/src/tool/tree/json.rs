@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::{Scalar, Tree};
+use super::{Scalar, Tree, unique_members};
 use crate::error::{Error, Result, ToolError};
 use crate::json::ObjectMembers;
 
@@ -29,7 +29,7 @@ fn tree(text: &str) -> serde_json::Result<Tree> {
             let ObjectMembers(members) = serde_json::from_str(text)?;
             let members =
                 members.into_iter().map(|(key, value)| Ok((Scalar::quoted(key), tree(value.get())?)));
-            Tree::Map(members.collect::<serde_json::Result<_>>()?)
+            Tree::Map(unique_members(members.collect::<serde_json::Result<_>>()?))
         }
         Some(b'[') => {
             let values: Vec<Box<RawValue>> = serde_json::from_str(text)?;

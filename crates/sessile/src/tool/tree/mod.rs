@@ -1,8 +1,8 @@
 //! YAML and JSON as a tree in which every plain scalar keeps its text: `1e3` stays `1e3`, whatever it may mean.
 //!
-//! Parsing into values and writing those out again would change what a tool reads: a token that looks like a number,
-//! such as `0123`, becomes one. So a scalar is its text and whether it was quoted. Comments are not kept: the output is
-//! a session's private copy, which nobody edits.
+//! Parsing into values and writing them again would change the meaning for a tool: a token that looks like a number,
+//! such as `0123`, becomes one. So a scalar is its text and whether it was quoted. Comments are dropped, because the
+//! output is a session's private copy that people do not edit.
 
 mod json;
 mod path;
@@ -10,6 +10,8 @@ mod yaml;
 
 pub(crate) use path::TreePath;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use crate::error::Result;
@@ -57,6 +59,27 @@ impl Notation {
     }
 }
 
+/// Members of a map with each key once. A repeated key has its last value, as the tools read it: judging a file by another value than
+/// the tool uses would let a protected target through.
+fn unique_members(members: Vec<(Scalar, Tree)>) -> Vec<(Scalar, Tree)> {
+    let mut positions = HashMap::with_capacity(members.len());
+    let mut unique: Vec<(Scalar, Tree)> = Vec::with_capacity(members.len());
+    for (name, tree) in members {
+        match positions.entry(name.text.clone()) {
+            Entry::Occupied(position) => {
+                if let Some((_, old)) = unique.get_mut(*position.get()) {
+                    *old = tree;
+                }
+            }
+            Entry::Vacant(position) => {
+                position.insert(unique.len());
+                unique.push((name, tree));
+            }
+        }
+    }
+    unique
+}
+
 impl Scalar {
     pub(crate) fn quoted(text: impl Into<String>) -> Self {
         Scalar { text: text.into(), quoted: true }
@@ -76,7 +99,7 @@ impl Tree {
     }
 
     /// Whether it says nothing: `null`, `~`, or an empty plain scalar.
-    fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         // The spellings of null in YAML's core schema.
         matches!(self, Tree::Scalar(Scalar { text, quoted: false }) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
@@ -160,6 +183,42 @@ mod tests {
         let tree = Notation::Json.parse(Path::new("f"), numbers).unwrap();
         let written = Notation::Json.write(&tree);
         assert_eq!(written.replace([' ', '\n'], ""), numbers, "numbers keep their digits");
+    }
+
+    #[test]
+    fn repeated_key_has_its_last_value() {
+        let tree = yaml("server: https://a\nserver: https://b\n");
+        assert_eq!(tree.member("server").and_then(Tree::text), Some("https://b"));
+        let json = Notation::Json.parse(Path::new("f"), r#"{"Host":"a","Host":"b"}"#).unwrap();
+        assert_eq!(json.member("Host").and_then(Tree::text), Some("b"));
+    }
+
+    #[test]
+    fn merge_keys_are_resolved() {
+        for (text, wanted) in [
+            ("b: &b {x: 1, y: 2}\nm: {<<: *b, y: 3}\n", "m: {x: 1, y: 3}\n"),
+            ("m: {<<: {x: 1}, z: 2}\n", "m: {x: 1, z: 2}\n"),
+            ("m: {<<: [{x: 1}, {x: 2, y: 2}]}\n", "m: {x: 1, y: 2}\n"),
+            ("m: {!!merge \"<<\": {x: 1}}\n", "m: {x: 1}\n"),
+            ("m: {<<: {<<: {x: 1}, y: 2}}\n", "m: {x: 1, y: 2}\n"),
+            ("m: {y: 2, <<: {x: 1, y: 2}}\n", "m: {y: 2, x: 1}\n"),
+            // The key of a list's element, as kubeconfigs have it.
+            ("m:\n- name: a\n  <<: {x: 1}\n", "m: [{name: a, x: 1}]\n"),
+        ] {
+            let tree = yaml(text);
+            let wanted = yaml(wanted);
+            assert!(tree.member("m").unwrap().says_the_same(wanted.member("m").unwrap()), "{text}: {tree:?}");
+            assert!(!Notation::Yaml.write(&tree).contains("<<"), "{text}");
+        }
+        // In quotes it is a key like any other.
+        let quoted = yaml("m: {\"<<\": {x: 1}}\n");
+        assert_eq!(yaml(&Notation::Yaml.write(&quoted)), quoted);
+        assert!(quoted.member("m").unwrap().member("x").is_none());
+        // Parsers differ on which value counts, and a wrong guess would let a protected target through.
+        for wrong in ["m: {y: 3, <<: {y: 2}}\n", "m: {<<: x}\n", "m: {<<: [x]}\n", "m: {<<: }\n"] {
+            let error = Notation::Yaml.parse(Path::new("f"), wrong).unwrap_err();
+            assert!(error.to_string().contains("<<"), "{wrong}: {error}");
+        }
     }
 
     #[test]

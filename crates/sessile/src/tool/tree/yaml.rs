@@ -5,7 +5,7 @@ use std::path::Path;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::{Scalar, Tree};
+use super::{Scalar, Tree, unique_members};
 use crate::error::{Error, Result, ToolError};
 
 /// Aliases can make a small file as large as one likes.
@@ -50,14 +50,20 @@ impl Reader<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 // `!!str 123` is text, although it looks like a number.
-                let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
-                let quoted = is_text || style != ScalarStyle::Plain;
+                let is_tagged = |suffix: &str| {
+                    tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == suffix)
+                };
+                let quoted = is_tagged("str") || (style != ScalarStyle::Plain && !is_tagged("merge"));
                 self.put(Tree::Scalar(Scalar { text: text.into_owned(), quoted }), anchor, 1, line)?;
             }
             Event::SequenceStart(anchor, _) => self.begin(Tree::List(Vec::new()), anchor, line)?,
             Event::MappingStart(anchor, _) => self.begin(Tree::Map(Vec::new()), anchor, line)?,
             Event::SequenceEnd | Event::MappingEnd => {
-                if let Some(Open { tree, anchor, .. }) = self.open.pop() {
+                if let Some(Open { mut tree, anchor, .. }) = self.open.pop() {
+                    if let Tree::Map(members) = &mut tree {
+                        let merged = merged_members(std::mem::take(members));
+                        *members = unique_members(merged.map_err(|message| self.wrong(line, message))?);
+                    }
                     self.put(tree, anchor, 1, line)?;
                 }
             }
@@ -66,7 +72,7 @@ impl Reader<'_> {
                     .anchors
                     .get(&anchor)
                     .cloned()
-                    .ok_or_else(|| self.wrong(line, "an alias of nothing"))?;
+                    .ok_or_else(|| self.wrong(line, "an undefined alias"))?;
                 self.put(tree, 0, size, line)?;
             }
             Event::DocumentEnd => return Ok(true),
@@ -77,7 +83,7 @@ impl Reader<'_> {
 
     fn begin(&mut self, tree: Tree, anchor: usize, line: usize) -> Result<()> {
         if self.open.len() >= DEEPEST {
-            return Err(self.wrong(line, "it is nested too deeply"));
+            return Err(self.wrong(line, "nested too deeply"));
         }
         self.open.push(Open { tree, key: None, anchor });
         Ok(())
@@ -86,7 +92,7 @@ impl Reader<'_> {
     fn put(&mut self, tree: Tree, anchor: usize, size: usize, line: usize) -> Result<()> {
         self.nodes += size;
         if self.nodes > MOST_NODES {
-            return Err(self.wrong(line, "its aliases make it too large"));
+            return Err(self.wrong(line, "too large after expanding aliases"));
         }
         if anchor > 0 {
             let size = size_of(&tree);
@@ -104,6 +110,50 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Key that takes the members of other maps into its own.
+const MERGE: &str = "<<";
+
+/// Members of a map with those of its merge keys in their place. The last value of a key counts afterwards.
+fn merged_members(members: Vec<(Scalar, Tree)>) -> std::result::Result<Vec<(Scalar, Tree)>, String> {
+    // In quotes it is a key like any other.
+    let is_merge = |name: &Scalar| name.text == MERGE && !name.quoted;
+    if !members.iter().any(|(name, _)| is_merge(name)) {
+        return Ok(members);
+    }
+    let mut explicit: HashMap<String, Tree> = HashMap::new();
+    let mut merged = Vec::new();
+    for (name, tree) in members {
+        if !is_merge(&name) {
+            explicit.insert(name.text.clone(), tree.clone());
+            merged.push((name, tree));
+            continue;
+        }
+        let maps = match tree {
+            Tree::List(trees) => trees,
+            tree => vec![tree],
+        };
+        let mut taken = Vec::new();
+        // Of several maps the first one counts, and of repeated keys the last.
+        for map in maps.into_iter().rev() {
+            let Tree::Map(inner) = map else {
+                return Err(format!("the merge key {MERGE} requires a map or a list of maps"));
+            };
+            taken.extend(inner);
+        }
+        // Parsers differ on whether a key before the merge key keeps its value. A guess could let a protected target through.
+        for (name, tree) in unique_members(taken) {
+            if explicit.get(&name.text).is_some_and(|own| !own.says_the_same(&tree)) {
+                let key = &name.text;
+                return Err(format!(
+                    "the key \"{key}\" must come after the merge key {MERGE} that sets it too"
+                ));
+            }
+            merged.push((name, tree));
+        }
+    }
+    Ok(merged)
 }
 
 fn size_of(tree: &Tree) -> usize {

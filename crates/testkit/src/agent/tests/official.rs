@@ -1,5 +1,7 @@
 //! On the official SDK, and with its client.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -7,9 +9,7 @@ use serde_json::json;
 
 use super::{WAYS, call, converse, send, version};
 use crate::OidcServer;
-use crate::agent::{
-    AgentAuth, AgentBinding, AgentOptions, Protocol, PythonAgent, ScriptedAgent, base64, python,
-};
+use crate::agent::{AgentAuth, AgentBinding, AgentOptions, Protocol, PythonAgent, ScriptedAgent, python};
 
 #[test]
 fn the_official_sdk_converses_in_both_versions() {
@@ -90,7 +90,7 @@ fn a_token_is_as_good_as_its_issuer_says() {
         let basic = format!("{}:s3cret%3A+%2F%2B%25%26%3D", OidcServer::SECRET_CLIENT.replace(':', "%3A"));
         let headers = format!(
             "Authorization: Basic {}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
-            base64::to_base64(&basic)
+            STANDARD.encode(&basic)
         );
         let body = "grant_type=client_credentials&scope=api:read";
         let (status, answer) = call("POST", &oidc.url("/token"), &headers, body);

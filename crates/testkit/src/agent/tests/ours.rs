@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{WAYS, call, converse, send, version};
 use crate::agent::{
-    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, ScriptedAgent, base64,
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, ScriptedAgent,
 };
 
 fn every_way() -> AgentOptions {
@@ -88,16 +88,6 @@ fn it_lets_in_whom_it_knows() {
         assert_eq!(status, 401, "{auth:?}");
         let (status, _) = call("GET", &format!("{}/.well-known/agent-card.json", agent.url()), "", "");
         assert_eq!(status, 200, "{auth:?}");
-    }
-}
-
-#[test]
-fn base64_is_that_of_others() {
-    for (text, coded) in
-        [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("ada:pass", "YWRhOnBhc3M=")]
-    {
-        assert_eq!(base64::to_base64(text), coded);
-        assert_eq!(base64::from_base64(coded).as_deref(), Some(text));
     }
 }
 

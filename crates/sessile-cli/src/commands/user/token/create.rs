@@ -12,24 +12,24 @@ use crate::commands::user::{at, expiry, scopes, with_store};
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Give a user a token, and show it once
+/// Create a token for a user, and print it once
 ///
-/// It is printed now and kept nowhere: only what it hashes to is.
+/// The service stores only the hash of the token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile user token create ann"
     "sessile user token create ann --scope read --expires 30d --quiet > ann.token"
 ))]
 pub struct Args {
-    /// The user
+    /// Name of the user
     #[arg(value_name = "USER")]
     user: String,
 
-    /// What it allows: read, write or admin; read and write if nothing is said
+    /// Scopes: read, write or admin; default: read and write
     #[arg(long, value_name = "SCOPE", value_parser = ["read", "write", "admin"])]
     scope: Vec<String>,
 
-    /// How long it can be used; else until it is taken back
+    /// Lifetime; default: until revoked
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires: Option<Duration>,
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     // Alone on standard output, so that it can be redirected into a file.
     cx.changed(json, || format!("{secret}\n"))?;
     if cx.out.is_text() {
-        cx.out.note(&format!("token {} of {}: it is shown this once", made.token.id, made.token.user));
+        cx.out.note(&format!("token {} of user {}; it is not printed again", made.token.id, made.token.user));
     }
     Ok(())
 }

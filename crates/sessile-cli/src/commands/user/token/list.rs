@@ -5,18 +5,18 @@ use sessile::text::shown;
 use sessile_server::users;
 
 use crate::cli::Cx;
-use crate::commands::page::Page;
+use crate::commands::page::{Page, WideArgs};
 use crate::commands::service_store::StoreArgs;
 use crate::commands::user::{at, with_store};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
 
-/// List the tokens of a user, without what is secret
+/// List the tokens of a user, without their secrets
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile user token list ann"))]
 pub struct Args {
-    /// The user
+    /// Name of the user
     #[arg(value_name = "USER")]
     user: String,
 
@@ -25,6 +25,9 @@ pub struct Args {
 
     #[command(flatten)]
     store: StoreArgs,
+
+    #[command(flatten)]
+    wide: WideArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -47,7 +50,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if tokens.is_empty() {
             return "the user has no tokens\n".to_owned();
         }
-        let mut table = Table::new(&["ID", "SCOPES", "MADE", "EXPIRES", "TAKEN BACK"]);
+        let mut table =
+            Table::new(&["ID", "SCOPES", "CREATED", "EXPIRES", "REVOKED"]).with_optional(&["CREATED"]);
         for token in &tokens {
             let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.as_str()).collect();
             let or_dash = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), at);
@@ -60,6 +64,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             ];
             table.row(&cells, None);
         }
-        table.render(&cx.out)
+        table.render_fitted(&cx.out, args.wide.wide)
     })
 }

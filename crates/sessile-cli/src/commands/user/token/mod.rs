@@ -1,4 +1,4 @@
-//! `sessile user token`: what users show to the service.
+//! `sessile user token`: access tokens of users.
 
 pub mod create;
 pub mod list;
@@ -9,7 +9,7 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy_command::Lazy;
 
-/// Make, list and take back tokens
+/// Create, list and revoke tokens
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile user token create ann"
@@ -17,11 +17,12 @@ use crate::lazy_command::Lazy;
     "sessile user token revoke 0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10"
 ))]
 pub enum Command {
-    /// Give a user a token, and show it once
+    /// Create a token for a user, and print it once
     Create(Lazy<create::Args>),
-    /// List the tokens of a user, without what is secret
+    /// List the tokens of a user, without their secrets
+    #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
-    /// Take a token back
+    /// Revoke a token
     Revoke(Lazy<revoke::Args>),
 }
 

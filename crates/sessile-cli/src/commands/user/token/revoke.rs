@@ -9,13 +9,13 @@ use crate::commands::user::with_store;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Take a token back
+/// Revoke a token
 ///
-/// It opens nothing from now on. Another can be made.
+/// The service rejects the token from now on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile user token revoke 0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10"))]
 pub struct Args {
-    /// The token's id
+    /// Id of the token
     #[arg(value_name = "TOKEN-ID")]
     id: String,
 
@@ -25,5 +25,5 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     with_store(cx, &args.store, async |db| sessile_server::users::revoke(db, &args.id).await)?;
-    cx.changed(json!({ "id": args.id }), || format!("token {} opens nothing any more\n", shown(&args.id)))
+    cx.changed(json!({ "id": args.id }), || format!("revoked token {}\n", shown(&args.id)))
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use testkit::Home;
 
-use super::super::system::Unprivileged;
+use super::super::system::UnprivilegedUser;
 use super::super::{clean, refused_call};
 use crate::{home, home_with};
 
@@ -28,9 +28,9 @@ fn give_to(uid: u32, path: &Path) {
 }
 
 /// Gives everything back, so that the home can be removed in the end.
-struct Returned<'a>(&'a Home);
+struct OwnerGuard<'a>(&'a Home);
 
-impl Drop for Returned<'_> {
+impl Drop for OwnerGuard<'_> {
     fn drop(&mut self) {
         give_to(rustix::process::geteuid().as_raw(), &self.0.dir());
     }
@@ -55,7 +55,7 @@ fn shared(home: &Home, settings: &str) {
 fn foreign_project_in_a_shared_parent_directory_does_not_count() {
     let home = home_with(&["dev"]);
     home.write(".config/sessile/config.toml", "context = \"dev\"\n");
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     for settings in
         ["context = = \n", "context = \"evil\"\nlock-timeout = \"1ms\"\n", "expect-context = \"x\"\n"]
     {
@@ -81,7 +81,7 @@ fn foreign_project_in_a_shared_parent_directory_does_not_count() {
 #[test]
 fn foreign_project_is_reported_by_status_and_doctor() {
     let home = home();
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     shared(&home, "context = = \n");
     let status = home.call(&["status", "--output", "json"]).cwd("shared/work").ok();
     assert!(status.json()["project"].is_null(), "{}", status.told());
@@ -99,7 +99,7 @@ fn foreign_project_is_reported_by_status_and_doctor() {
 #[test]
 fn foreign_project_outside_a_shared_directory_is_warned_of() {
     let home = home_with(&["mine"]);
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     home.write(".config/sessile/config.toml", "context = \"mine\"\n");
     home.write("p/.sessile/config.toml", "context = \"theirs\"\n");
     home.write("p/sub/file", "");
@@ -107,7 +107,7 @@ fn foreign_project_outside_a_shared_directory_is_warned_of() {
     for cwd in ["p", "p/sub"] {
         let done = clean(home.call(&["context", "current"]).cwd(cwd).ok());
         assert_eq!(done.stdout(), "mine\n");
-        assert!(done.stderr().contains("p/.sessile is owned by user 65533"), "{}", done.told());
+        assert!(done.stderr().contains("p/.sessile: owned by user 65533"), "{}", done.told());
     }
     refused_call(&home, || home.call(&["trust", "p", "--yes"]), "PROJECT_FILE_UNSAFE");
     refused_call(&home, || home.call(&["trust", "--yes"]).cwd("p/sub"), "PROJECT_FILE_UNSAFE");
@@ -121,7 +121,7 @@ fn foreign_project_outside_a_shared_directory_is_warned_of() {
 #[test]
 fn project_of_ones_own_above_a_foreign_one_counts() {
     let home = home();
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     home.write("p/.sessile/config.toml", "lock-timeout = \"9s\"\n");
     home.write("p/shared/.sessile/config.toml", "lock-timeout = \"1s\"\n");
     home.write("p/shared/work/file", "");
@@ -134,7 +134,7 @@ fn project_of_ones_own_above_a_foreign_one_counts() {
 #[test]
 fn own_project_below_a_foreign_one_is_made_and_counts() {
     let home = home_with(&["dev"]);
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     shared(&home, "context = = \n");
     home.call(&["context", "use", "dev", "--dir"]).cwd("shared/work").ok();
     assert_eq!(home.call(&["context", "current"]).cwd("shared/work").ok().stdout(), "dev\n");
@@ -144,7 +144,7 @@ fn own_project_below_a_foreign_one_is_made_and_counts() {
 #[test]
 fn foreign_link_in_the_place_of_a_project_does_not_count() {
     let home = home();
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     home.write("own/config.toml", "lock-timeout = = \n");
     home.write("shared/work/file", "");
     symlink("../own", home.path("shared/.sessile")).unwrap();
@@ -157,7 +157,7 @@ fn foreign_link_in_the_place_of_a_project_does_not_count() {
 #[test]
 fn foreign_file_in_an_own_project_is_refused() {
     let home = home();
-    let _returned = Returned(&home);
+    let _returned = OwnerGuard(&home);
     for (at, args) in [
         ("config.toml", &["status"][..]),
         ("local.toml", &["prompt"]),
@@ -182,7 +182,7 @@ fn foreign_file_in_an_own_project_is_refused() {
 /// The administrator's files are as good as one's own.
 #[test]
 fn project_of_root_counts_for_everyone() {
-    let user = Unprivileged::new(65_534);
+    let user = UnprivilegedUser::new(65_534);
     let home = user.home();
     home.write("p/.sessile/config.toml", "lock-timeout = \"9s\"\n");
     give_to(0, &home.path("p"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use testkit::Call;
 
 use super::super::clean;
-use super::super::system::Unprivileged;
+use super::super::system::UnprivilegedUser;
 
 const USER: u32 = 65_534;
 const OTHER: u32 = 65_533;
@@ -24,8 +24,8 @@ fn make_dir(path: &Path, owner: u32, group: u32, mode: u32) {
 }
 
 /// A user with a file `shared/ci.json` in a directory where everybody may create files.
-fn user_in_a_shared_directory() -> Unprivileged {
-    let user = Unprivileged::new(USER);
+fn user_in_a_shared_directory() -> UnprivilegedUser {
+    let user = UnprivilegedUser::new(USER);
     user.home().write("shared/ci.json", "{}");
     user.own();
     give(&user.home().path("shared"), 0, 0, 0o1777);
@@ -34,7 +34,7 @@ fn user_in_a_shared_directory() -> Unprivileged {
 
 /// Every command that uses the state fails, names the path, and writes nothing.
 #[track_caller]
-fn is_refused_with(user: &Unprivileged, code: &str, named: &Path, prepare: impl Fn(Call) -> Call) {
+fn is_refused_with(user: &UnprivilegedUser, code: &str, named: &Path, prepare: impl Fn(Call) -> Call) {
     let before = user.home().tree();
     for args in [
         &["session", "start"][..],
@@ -58,7 +58,7 @@ fn is_refused_with(user: &Unprivileged, code: &str, named: &Path, prepare: impl 
 }
 
 #[track_caller]
-fn is_refused(user: &Unprivileged, named: &Path, prepare: impl Fn(Call) -> Call) {
+fn is_refused(user: &UnprivilegedUser, named: &Path, prepare: impl Fn(Call) -> Call) {
     is_refused_with(user, "FILE_WRITABLE", named, prepare);
 }
 
@@ -87,7 +87,7 @@ fn state_of_a_config_file_prepared_by_another_user_is_refused() {
 
 #[test]
 fn state_directory_that_others_can_write_is_refused() {
-    let user = Unprivileged::new(USER);
+    let user = UnprivilegedUser::new(USER);
     let state = user.home().path("state");
     make_dir(&state, USER, USER, 0o700);
     let in_dir = |call: Call| call.env("SESSILE_STATE_DIR", &state);
@@ -119,7 +119,7 @@ fn state_directory_that_others_can_write_is_refused() {
 
 #[test]
 fn vault_that_others_own_or_can_write_is_refused() {
-    let user = Unprivileged::new(USER);
+    let user = UnprivilegedUser::new(USER);
     user.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("hunter2").ok();
     let vault = user.home().path(".local/state/sessile/vault");
     for (owner, mode) in [(OTHER, 0o755), (USER, 0o777)] {
@@ -135,13 +135,13 @@ fn vault_that_others_own_or_can_write_is_refused() {
 }
 
 /// A call of a user whose tools find a place for their sockets.
-fn call(user: &Unprivileged, args: &[&str]) -> Call {
+fn call(user: &UnprivilegedUser, args: &[&str]) -> Call {
     user.call(args).env("TMPDIR", "/tmp")
 }
 
 /// A user with a session `web`, a secret and a lock that was held, in the usual state directory.
-fn user_with_state() -> (Unprivileged, std::path::PathBuf) {
-    let user = Unprivileged::new(USER);
+fn user_with_state() -> (UnprivilegedUser, std::path::PathBuf) {
+    let user = UnprivilegedUser::new(USER);
     user.call(&["session", "start", "--name", "web"]).ok();
     user.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("hunter2").ok();
     user.call(&["lock", "run", "deploy", "--", "true"]).ok();
@@ -203,7 +203,7 @@ fn room_of_another_user_is_refused() {
 
 #[test]
 fn state_directory_from_a_checkout_is_refused() {
-    let user = Unprivileged::new(USER);
+    let user = UnprivilegedUser::new(USER);
     user.home().write("clone/ci.json", "{}");
     let state = user.home().path("clone/ci.json.state");
     user.own();
@@ -219,7 +219,7 @@ fn state_directory_from_a_checkout_is_refused() {
 
 #[test]
 fn linked_state_directory_of_a_config_file_is_refused() {
-    let user = Unprivileged::new(USER);
+    let user = UnprivilegedUser::new(USER);
     user.home().write("clone/ci.json", "{}");
     user.home().write("app/state.db", "not ours");
     symlink("../app", user.home().path("clone/ci.json.state")).unwrap();
@@ -238,7 +238,7 @@ fn linked_state_directory_of_a_config_file_is_refused() {
 
 #[test]
 fn link_of_another_user_to_the_state_directory_is_refused() {
-    let user = Unprivileged::new(USER);
+    let user = UnprivilegedUser::new(USER);
     std::fs::create_dir_all(user.home().path("own")).unwrap();
     user.own();
     give(&user.home().path("own"), USER, USER, 0o700);

@@ -211,7 +211,7 @@ fn command_is_terminated_when_its_lock_is_taken_over() {
     let done = holder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(125), "{stderr}");
-    assert!(stderr.contains("LOCK_LOST") && stderr.contains("the lock is lost"), "{stderr}");
+    assert!(stderr.contains("LOCK_LOST") && stderr.contains("lost the lock"), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&done.stdout), "told\n");
 }
 
@@ -236,7 +236,7 @@ fn command_is_terminated_when_the_server_is_away_past_the_lease() {
     let done = holder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(125), "{stderr}");
-    assert!(stderr.contains("was not reached"), "{stderr}");
+    assert!(stderr.contains("was unreachable for"), "{stderr}");
     assert!(away.elapsed() > Duration::from_secs(1), "{:?}", away.elapsed());
     assert!(away.elapsed() < Duration::from_secs(15), "{:?}", away.elapsed());
 }
@@ -261,7 +261,7 @@ fn lock_run_and_wait_name_the_server() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
     for way in [&["run", "--quiet", "--lock", "d"][..], &["lock", "run", "--quiet", "d"]] {
-        let noted = format!("the lock is one of {}\nran\n", one.url);
+        let noted = format!("using the lock of {}\nran\n", one.url);
         let words = [way, &["--", "sh", "-c", "echo ran >&2"]].concat();
         assert_eq!(one.call(&words).ok().stderr(), "ran\n", "{way:?}");
         let words: Vec<&str> = words.into_iter().filter(|word| *word != "--quiet").collect();
@@ -320,4 +320,41 @@ fn approval_revoked_while_a_servers_lock_is_waited_for_starts_nothing() {
     assert!(told.contains("GUARD_APPROVAL"), "{told}");
     assert!(!machine.home.path("it-ran").exists());
     assert_eq!(machine.json(&["lock", "list"]), json!([]), "the lock is free");
+}
+
+/// The same as `session stop` of a local session, on both stores.
+#[test]
+fn stopping_a_remote_session_releases_its_locks() {
+    let (file, base) = (home(), home());
+    let postgres = testkit::Postgres::shared();
+    let database = postgres.database();
+    for store in [Store::file(&file), Store::postgres(&base, &database.url())] {
+        let token = store.user("ann");
+        let service = Service::start(&store);
+        let machine = Machine::new(&service, &token);
+        let started = |call: &dyn Fn(&[&str]) -> serde_json::Value| {
+            call(&["session", "start", "--name", "web"]);
+            call(&["lock", "acquire", "deploy", "--session", "web"]);
+            call(&["lock", "acquire", "schema", "--shared", "--session", "web"]);
+            call(&["lock", "acquire", "own"]);
+            let held = call(&["lock", "list"]);
+            let stopped = call(&["session", "stop", "web"]);
+            let left = call(&["lock", "list"]);
+            (held, stopped, left)
+        };
+        let there = started(&|words| machine.json(words));
+        let here = started(&|words| machine.json_here(words));
+        for (held, stopped, left) in [&there, &here] {
+            assert_eq!(held.as_array().unwrap().len(), 3, "{held:#}");
+            assert_eq!(stopped["released_locks"], json!(["deploy", "schema"]), "{stopped:#}");
+            let names: Vec<&str> =
+                left.as_array().unwrap().iter().filter_map(|lock| lock["name"].as_str()).collect();
+            assert_eq!(names, ["own"]);
+        }
+        assert_eq!(shape(&there.1), shape(&here.1));
+        machine.call(&["session", "start", "--name", "next"]).ok();
+        machine.call(&["lock", "acquire", "deploy", "--session", "next"]).ok();
+        let told = machine.call(&["session", "stop", "next"]).ok().stdout();
+        assert!(told.contains("released lock \"deploy\"\n"), "{told}");
+    }
 }

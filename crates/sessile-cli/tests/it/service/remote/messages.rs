@@ -144,6 +144,7 @@ fn remote_messages_are_read() {
         "id",
         "name",
         "session",
+        "context",
         "agent_url",
         "context_id",
         "task_id",

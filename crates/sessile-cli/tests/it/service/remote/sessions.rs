@@ -144,7 +144,7 @@ fn local_session_id_is_not_found_on_the_server() {
     let error = done.json_error();
     assert_eq!(error["code"], "SESSION_NOT_FOUND", "{error}");
     assert!(error["message"].as_str().unwrap().contains("SESSILE_SESSION"), "{error}");
-    assert!(error["hint"].as_str().unwrap().contains("this machine"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("may be local"), "{error}");
     machine.call(&set).env("SESSILE_SESSION", &here).args(&["--server", ""]).ok();
     // One of the server's is found by the variable, too.
     let there = machine.json(&["session", "start"])["id"].as_str().unwrap().to_owned();
@@ -205,7 +205,7 @@ fn remote_session_keeps_its_context() {
         for words in state {
             for asked in ["other", "prod"] {
                 let pinned =
-                    format!("session \"g\" is pinned to context \"stg\", and \"{asked}\" was asked for");
+                    format!("session \"g\" is pinned to context \"stg\", but the call requests \"{asked}\"");
                 let flags = [words, &["--session", "g", "--output", "json"]].concat();
                 let by_flag = call(&machine, &flags).args(&["--context", asked]);
                 let by_variable = call(&machine, &flags).env("SESSILE_CONTEXT", asked);
