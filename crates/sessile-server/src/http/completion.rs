@@ -161,7 +161,7 @@ impl Completion {
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
         let messages: Vec<Value> = self.messages.iter().map(JsonText::to_value).collect();
-        let request = ReplyRequest { history: &history, messages: &messages, most, text };
+        let request = ReplyRequest { user: bound.user(), history: &history, messages: &messages, most, text };
         let reply = self.upstream.reply(request, self.conversation(token)).await?;
         if reply.body.get().len() > most {
             return Err(ApiProblem::unusable("the reply is too long"));

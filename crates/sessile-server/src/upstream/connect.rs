@@ -1,4 +1,7 @@
-//! HTTP connections to the upstream: one for each request, with TLS unless it stays on this machine. Redirects are not followed.
+//! HTTP connections to the upstream, with TLS unless it stays on this machine. Redirects are not followed.
+//!
+//! A connection is used again only for the same user (`idle.rs`): an upstream that answers out of turn cannot show one
+//! user's reply to another.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,6 +26,9 @@ use crate::client_tls;
 
 /// Timeout of a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes after the end of a reply that are read to use the connection again.
+const REST_BYTES: usize = 4096;
 
 /// Server of the upstream. The key goes to its origin alone.
 #[derive(Clone, Debug)]
@@ -113,7 +119,7 @@ pub(super) struct SiteResponse {
     /// Whether the body is a stream of server-sent events.
     pub(super) is_stream: bool,
     body: Incoming,
-    _connection: Connection,
+    line: OpenConnection,
 }
 
 #[derive(Debug)]
@@ -126,9 +132,16 @@ impl Drop for Connection {
 }
 
 /// Connection without a request.
+#[derive(Debug)]
 pub(super) struct OpenConnection {
     sender: SendRequest<Body>,
-    connection: Connection,
+    _connection: Connection,
+}
+
+impl OpenConnection {
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
 }
 
 impl UpstreamSite {
@@ -157,22 +170,21 @@ impl UpstreamSite {
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
         // Errors of the connection reach the caller through the response.
         let connection = Connection(tokio::spawn(async move { drop(connection.await) }).abort_handle());
-        Ok(OpenConnection { sender, connection })
+        Ok(OpenConnection { sender, _connection: connection })
     }
 
     /// Sends a request on a connection, and waits for the head of the response.
     pub(super) async fn send(
         &self,
-        line: OpenConnection,
+        mut line: OpenConnection,
         request: SiteRequest<'_>,
     ) -> Result<SiteResponse, UpstreamError> {
-        let OpenConnection { mut sender, connection } = line;
-        let response = sender.send_request(self.build(request)?).await;
+        let response = line.sender.send_request(self.build(request)?).await;
         let response = response.map_err(|error| UpstreamError::Unreachable(error.to_string()))?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
         let status = response.status().as_u16();
-        Ok(SiteResponse { status, is_stream, body: response.into_body(), _connection: connection })
+        Ok(SiteResponse { status, is_stream, body: response.into_body(), line })
     }
 
     fn build(&self, parts: SiteRequest<'_>) -> Result<Request<Body>, UpstreamError> {
@@ -228,6 +240,16 @@ impl SiteResponse {
             return Err(UpstreamError::Unusable("the response is too long".to_owned()));
         }
         Ok(all)
+    }
+
+    /// Connection after the body has ended, if the upstream keeps it open. Reads what is left of a short rest.
+    pub(super) async fn into_line(mut self) -> Option<OpenConnection> {
+        let mut rest = REST_BYTES;
+        while let Some(bytes) = self.next().await.ok()? {
+            rest = rest.checked_sub(bytes.len())?;
+        }
+        self.line.sender.ready().await.ok()?;
+        Some(self.line)
     }
 
     /// Beginning of the body.

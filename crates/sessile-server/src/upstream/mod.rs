@@ -4,6 +4,7 @@
 mod a2a;
 mod chat;
 mod connect;
+mod idle;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +17,12 @@ use sessile_wire::a2a::RpcErrorKind;
 use sessile_wire::sse::{SseReader, SseTooLarge};
 use tokio::sync::{Semaphore, watch};
 
+use crate::ids::UserName;
 use crate::json_text::JsonText;
 use crate::model::AgentConversation;
 use a2a::{AgentExchange, UpstreamAgent};
 use connect::{SiteRequest, SiteResponse, UpstreamSite};
+use idle::IdleConnections;
 
 /// Maximum number of concurrent calls. Further ones wait, and the wait counts against their timeout.
 const MAX_CALLS: usize = 256;
@@ -44,13 +47,15 @@ pub struct Upstream {
 
 #[derive(Clone, Debug)]
 enum UpstreamKind {
-    Chat { model: String },
+    Chat { model: String, idle: IdleConnections },
     Agent(Arc<UpstreamAgent>),
 }
 
 /// Request for a reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyRequest<'a> {
+    /// User of the session.
+    pub(crate) user: &'a UserName,
     /// Earlier messages of the session.
     pub(crate) history: &'a [Value],
     /// New messages.
@@ -88,7 +93,7 @@ impl Upstream {
     pub fn new(url: &str, model: &str, key: Option<Secret>, timeout: Duration) -> Result<Self, String> {
         Ok(Upstream::of(
             UpstreamSite::new(url, key)?,
-            UpstreamKind::Chat { model: model.to_owned() },
+            UpstreamKind::Chat { model: model.to_owned(), idle: IdleConnections::default() },
             timeout,
         ))
     }
@@ -113,7 +118,7 @@ impl Upstream {
             let permit = self.permits.acquire().await;
             let _permit = permit.map_err(|error| failed(UpstreamError::Unreachable(error.to_string())))?;
             match &self.kind {
-                UpstreamKind::Chat { model } => self.chat(model, request).await.map_err(failed),
+                UpstreamKind::Chat { model, idle } => self.chat(model, idle, request).await.map_err(failed),
                 UpstreamKind::Agent(agent) => {
                     let interface = agent.interface(&self.site).await.map_err(failed)?;
                     let line = self.site.connect().await.map_err(failed)?;
@@ -134,12 +139,17 @@ impl Upstream {
             .unwrap_or_else(|_| Err(failed(UpstreamError::TimedOut)))
     }
 
-    async fn chat(&self, model: &str, request: ReplyRequest<'_>) -> Result<UpstreamReply, UpstreamError> {
+    async fn chat(
+        &self,
+        model: &str,
+        idle: &IdleConnections,
+        request: ReplyRequest<'_>,
+    ) -> Result<UpstreamReply, UpstreamError> {
         let body =
             chat::request(model, request.history.iter().chain(request.messages), request.text.is_some());
         let path = format!("{}/chat/completions", self.site.path());
         let post = SiteRequest { method: &Method::POST, path: &path, headers: &[], body: Some(&body) };
-        let mut response = self.site.send(self.site.connect().await?, post).await?;
+        let mut response = idle.send(&self.site, request.user, post).await?;
         if response.status != 200 {
             return Err(refused(&mut response).await);
         }
@@ -149,6 +159,7 @@ impl Upstream {
             // Six bytes for each one of the text, as in `\u0041`, and room for the rest of the response.
             _ => chat::reply(&response.all(request.most.saturating_mul(6) + (64 << 10)).await?)?,
         };
+        idle.keep(request.user, response);
         let body = json!({ "role": "assistant", "content": text }).into();
         Ok(UpstreamReply { body, conversation: None })
     }

@@ -369,3 +369,35 @@ fn shutdown_waits_for_awaited_replies() {
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!((count("SELECT count(*) FROM message"), count("SELECT count(*) FROM place")), (2, 0));
 }
+
+#[test]
+fn upstream_connection_is_reused_for_the_same_user_only() {
+    let (server, scripted) = patient();
+    scripted.mood(Mood { keep_alive: true, ..Mood::default() });
+    let (ann, bob) = (server.user("ann"), server.user("bob"));
+    let (first, second) = (ann.session(), ann.session());
+    for (turn, session) in [&first, &second, &first, &second].into_iter().enumerate() {
+        let headers: &[_] = if turn % 2 == 0 { &[STREAM] } else { &[] };
+        say(&ann, session, headers, "one");
+        // The rest of a response is read after the reply is complete.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!((scripted.asked().len(), scripted.connections()), (4, 1));
+    say(&bob, &bob.session(), &[], "one").ok(201);
+    assert_eq!(scripted.connections(), 2);
+}
+
+#[test]
+fn upstream_that_closes_connections_still_replies() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    scripted.mood(Mood { keep_alive: true, drop_second: true, ..Mood::default() });
+    for round in 1..=5 {
+        let body = say(&ann, &session, &[], "hello").ok(201);
+        assert_eq!(body["last"], 2 * round);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Each connection served one request and closed at the second, which was sent again.
+    assert_eq!((scripted.asked().len(), scripted.connections()), (5, 5));
+}

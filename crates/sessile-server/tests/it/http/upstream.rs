@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,10 @@ pub(crate) struct Mood {
     pub(crate) break_off: Option<usize>,
     /// What it says instead.
     pub(crate) say: Option<String>,
+    /// Whether it keeps connections open after a reply.
+    pub(crate) keep_alive: bool,
+    /// Whether it closes such a connection when the next request arrives.
+    pub(crate) drop_second: bool,
 }
 
 /// Such an endpoint; it ends with the test's process.
@@ -28,19 +33,26 @@ pub(crate) struct ScriptedUpstream {
     pub(crate) address: SocketAddr,
     mood: Arc<Mutex<Mood>>,
     asked: Arc<Mutex<Vec<Value>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl ScriptedUpstream {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let scripted = ScriptedUpstream { address, mood: Arc::default(), asked: Arc::default() };
+        let scripted = ScriptedUpstream {
+            address,
+            mood: Arc::default(),
+            asked: Arc::default(),
+            connections: Arc::default(),
+        };
         let served = scripted.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let served = served.clone();
+                served.connections.fetch_add(1, Ordering::SeqCst);
                 // Who goes away in the middle is not its business.
-                std::thread::spawn(move || served.serve(&stream).ok());
+                std::thread::spawn(move || served.serve_all(&stream).ok());
             }
         });
         scripted
@@ -59,6 +71,11 @@ impl ScriptedUpstream {
         self.asked.lock().unwrap().clone()
     }
 
+    /// Number of connections so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn until_asked(&self, times: usize) {
         let began = Instant::now();
         while self.asked().len() < times {
@@ -67,8 +84,21 @@ impl ScriptedUpstream {
         }
     }
 
-    fn serve(&self, mut stream: &TcpStream) -> std::io::Result<()> {
+    fn serve_all(&self, stream: &TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream);
+        loop {
+            self.serve(&mut reader, stream)?;
+            let mood = self.mood.lock().unwrap().clone();
+            if !mood.keep_alive {
+                return Ok(());
+            }
+            if mood.drop_second {
+                return reader.read_exact(&mut [0]);
+            }
+        }
+    }
+
+    fn serve(&self, reader: &mut BufReader<&TcpStream>, mut stream: &TcpStream) -> std::io::Result<()> {
         let (mut length, mut key, mut line) = (0, String::new(), String::new());
         reader.read_line(&mut line)?;
         assert_eq!(line, "POST /v1/chat/completions HTTP/1.1\r\n");
@@ -113,15 +143,21 @@ impl ScriptedUpstream {
 }
 
 fn stream_tokens(mut stream: &TcpStream, mood: &Mood, reply: &str) -> std::io::Result<()> {
-    write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    let framing = if mood.keep_alive { "transfer-encoding: chunked" } else { "connection: close" };
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{framing}\r\n\r\n")?;
+    let mut send = |event: String| match mood.keep_alive {
+        true => write!(stream, "{:x}\r\n{event}\r\n", event.len()),
+        false => write!(stream, "{event}"),
+    };
     let tokens: Vec<&str> = reply.split_inclusive('|').collect();
     for (at, token) in tokens.iter().enumerate() {
         if mood.break_off == Some(at) {
             return Ok(());
         }
         let event = json!({ "choices": [{ "delta": { "content": token }, "finish_reason": null }] });
-        write!(stream, "data: {event}\n\n")?;
+        send(format!("data: {event}\n\n"))?;
         std::thread::sleep(mood.rest);
     }
-    write!(stream, "data: [DONE]\n\n")
+    send("data: [DONE]\n\n".to_owned())?;
+    if mood.keep_alive { write!(stream, "0\r\n\r\n") } else { Ok(()) }
 }
