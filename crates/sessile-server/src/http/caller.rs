@@ -29,7 +29,7 @@ use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
 use crate::request::{Access, AuditedRead, Request};
 use crate::rules::audit::DONE;
-use crate::store::ServiceStore;
+use crate::store::{PendingWait, ServiceStore, WaitResult};
 
 /// Scopes that a route requires. Every route has them; a request without them is refused.
 #[derive(Clone, Copy, Debug)]
@@ -209,7 +209,30 @@ impl UserStore {
         let touches = Touches::of(&change);
         let access = self.access()?;
         let request = Request { user: self.user.clone(), change, key, access };
-        match self.db.change(request).await? {
+        self.outcome(touches, self.db.change(request).await?).await
+    }
+
+    /// Leaves a wait with the store, which may carry it out together with the release that it waits for.
+    pub(crate) fn wait_with_release(&self, wait: StoreChange) -> Result<PendingWait, ApiProblem> {
+        let request = Request { user: self.user.clone(), change: wait, key: None, access: self.access()? };
+        Ok(self.db.wait_with_release(request))
+    }
+
+    /// Outcome of a wait that the store carried out.
+    pub(crate) async fn waited(
+        &self,
+        wait: &StoreChange,
+        outcome: WaitResult,
+    ) -> Result<ChangeOutcome, ApiProblem> {
+        self.outcome(Touches::of(wait), outcome?).await
+    }
+
+    async fn outcome(
+        &self,
+        touches: Touches,
+        outcome: Result<ChangeOutcome, Refusal>,
+    ) -> Result<ChangeOutcome, ApiProblem> {
+        match outcome {
             Ok(done) => {
                 self.tell(touches, &done);
                 Ok(done)

@@ -10,6 +10,8 @@
 //!   takes the place over; the earlier one can then neither acquire nor release it.
 //! - A place that no client learned of is released, and a retry with its key gets a new place. The fencing token is assigned when the
 //!   place is held.
+//! - A waiter leaves its wait with the store, which may carry it out in the transaction of the release that it waits for. Otherwise it
+//!   is woken and asks.
 //! - The messages of a turn are read after it is held: no other request can append then, and the stored answer of an
 //!   idempotency key stays small.
 
@@ -28,6 +30,7 @@ use super::problem::ApiProblem;
 use crate::change::{Busy, ChangeOutcome, StoreChange};
 use crate::ids::SessionId;
 use crate::model::{Resource, Ticket};
+use crate::store::WaitResult;
 
 /// Attempts to release a place in a store that is unavailable, and the first and longest delay between two of them.
 const TRIES: u32 = 10;
@@ -130,20 +133,6 @@ impl LeaseWait {
                     () = self.app.closed() => {}
                 }
             };
-            tokio::select! {
-                biased;
-                // A client that is gone comes first: it must not be granted a lease that nobody holds.
-                () = gone => {
-                    self.back().leave().await;
-                    return Err(ApiProblem::closing_down());
-                }
-                () = tokio::time::sleep_until(until) => {
-                    self.back().wait_no_longer().await;
-                    return Err(ApiProblem::timed_out("the lock or turn is still held by another holder"));
-                }
-                () = waiter.wait_until_due(|| self.bound.woken(resource, asked.place)) => {}
-            }
-            // Nothing interrupts this: it may be held when it returns.
             let wait = StoreChange::Wait {
                 resource: resource.clone(),
                 place: asked.place,
@@ -152,7 +141,36 @@ impl LeaseWait {
                 session: session.clone(),
                 history: 0,
             };
-            match self.bound.change(wait, None).await {
+            let mut pending = self.bound.wait_with_release(wait.clone())?;
+            let made = tokio::select! {
+                biased;
+                // A client that is gone comes first: it must not be granted a lease that nobody holds.
+                () = gone => {
+                    self.back().leave().await;
+                    return Err(ApiProblem::closing_down());
+                }
+                outcome = pending.outcome() => {
+                    // Of the release that the store has handled.
+                    if is_held(&outcome) {
+                        waiter.take_wakeup();
+                    }
+                    Some(outcome)
+                }
+                () = tokio::time::sleep_until(until) => match pending.withdraw().await {
+                    None => {
+                        self.back().wait_no_longer().await;
+                        return Err(ApiProblem::timed_out("the lock or turn is still held by another holder"));
+                    }
+                    made => made,
+                },
+                () = waiter.wait_until_due(|| self.bound.woken(resource, asked.place)) => pending.withdraw().await,
+            };
+            // Nothing interrupts this: it may be held when it returns.
+            let outcome = match made {
+                Some(outcome) => self.bound.waited(&wait, outcome).await,
+                None => self.bound.change(wait, None).await,
+            };
+            match outcome {
                 Ok(done) => {
                     let now = ticket(done)?;
                     if now.token.is_none() {
@@ -186,6 +204,11 @@ impl LeaseWait {
             busy: self.app.busy.upgrade(),
         }
     }
+}
+
+/// Whether a wait acquired its place.
+fn is_held(outcome: &WaitResult) -> bool {
+    matches!(outcome, Ok(Ok(ChangeOutcome::Ticket { ticket, .. })) if ticket.token.is_some())
 }
 
 /// Place in the outcome of a change.

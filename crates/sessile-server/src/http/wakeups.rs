@@ -138,6 +138,11 @@ impl Waiter {
             }
         }
     }
+
+    /// Takes a wakeup that was handled without a query, so that the next waiter does not get it.
+    pub(crate) fn take_wakeup(&self) {
+        self.slot.is_due.store(false, Ordering::Release);
+    }
 }
 
 impl Drop for Waiter {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::retention::KEEP_SESSIONS;
 use super::{
-    ExpiringRows, PostgresOptions, PostgresStore, ServiceStoreError, SqliteStore, Sweep, SweepLimit,
+    ExpiringRows, PendingWait, PostgresOptions, PostgresStore, ServiceStoreError, SqliteStore, Sweep,
+    SweepLimit,
 };
 use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
 use crate::change::{ChangeOutcome, Refusal};
@@ -24,6 +25,10 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceStore
 pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     /// Makes a change, whole or not at all. It is on the disk when this returns.
     fn change(&self, request: Request) -> StoreFuture<'_, Result<ChangeOutcome, Refusal>>;
+
+    /// Leaves a [`StoreChange::Wait`](crate::change::StoreChange::Wait) with the store, which carries it out together with the
+    /// change of this process that makes its place next. A store may leave that to the waiter.
+    fn wait_with_release(&self, request: Request) -> PendingWait;
 
     /// Answers a query of a user.
     fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>>;

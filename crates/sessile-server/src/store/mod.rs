@@ -5,6 +5,7 @@ mod columns;
 mod error;
 mod fair_queue;
 mod lists;
+mod pending_wait;
 mod postgres;
 mod retention;
 mod sqlite;
@@ -12,6 +13,7 @@ mod wakeups;
 
 pub use backend::{ServiceStore, StoreBackend, StoreFuture};
 pub use error::ServiceStoreError;
+pub use pending_wait::{PendingWait, WaitResult};
 pub use postgres::{PostgresOptions, PostgresStore, UserIsolation};
 pub use retention::{ExpiringRows, Sweep, SweepKind, SweepLimit};
 pub use sqlite::{SqliteStore, backup};

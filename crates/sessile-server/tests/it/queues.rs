@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use sessile_server::change::{Busy, ChangeOutcome, LockMode, PRESENT_MS, Refusal, StoreChange};
+use sessile_server::ids::Position;
 use sessile_server::model::Resource;
 use sessile_server::query::{Query, QueryAnswer};
+use sessile_server::store::PendingWait;
 
-use crate::stores::{Throwaway, User, asking, lock, ticket, turn};
+use crate::stores::{CLAIM, Throwaway, User, asking, lock, ticket, turn};
 use crate::suite::with_every_store;
 
 /// When nothing is heard of a process for so long, it is passed over.
@@ -316,4 +318,65 @@ pub(crate) async fn lock_excludes_within_a_user_only(store: &Throwaway) {
         panic!()
     };
     assert_eq!(locks.items[0].waiting, 1);
+}
+
+/// A wait that is left with the store.
+fn left(user: &User, resource: &Resource, place: Position, claim: &str) -> PendingWait {
+    user.db.wait_with_release(user.request(StoreChange::Wait {
+        resource: resource.clone(),
+        place,
+        claim: claim.to_owned(),
+        ttl_ms: 60_000,
+        session: None,
+        history: 0,
+    }))
+}
+
+#[tokio::test]
+async fn turn_is_handed_over_with_its_release() {
+    let store = Throwaway::sqlite().await;
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await;
+    let turn = turn(&session);
+    let first = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await).token.unwrap();
+    let second = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    let third = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    let mut waits = left(&user, &turn, second.place, CLAIM);
+    let mut taken_over = left(&user, &turn, second.place, "earlier");
+    let mut withdrawn = left(&user, &turn, third.place, CLAIM);
+    user.commit(&session.id, first, &["one".to_owned()]).await.unwrap();
+    let second = ticket(waits.outcome().await.unwrap()).token.unwrap();
+    assert!(second > first);
+    let refused = taken_over.outcome().await.unwrap();
+    assert!(matches!(refused, Err(Refusal::PlaceLost { .. })), "the place belongs to the last claim");
+    assert!(withdrawn.withdraw().await.is_none(), "it was not next");
+    drop(withdrawn);
+    user.commit(&session.id, second, &["two".to_owned()]).await.unwrap();
+    // Nobody holds the turn, because the wait for it was withdrawn.
+    assert_eq!(user.commit(&session.id, second, &[]).await, Err(Refusal::Lost { token: second }));
+    let third = ticket(user.wait_for(&turn, third.place, 60_000).await).token.unwrap();
+    user.commit(&session.id, third, &["three".to_owned()]).await.unwrap();
+    assert_eq!(user.texts(&session.id).await, ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn lock_is_handed_over_to_all_who_share_it() {
+    let store = Throwaway::sqlite().await;
+    let (user, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let lock = lock("schema");
+    let ask = async |user: &User, mode| ticket(user.ask_in(&lock, Busy::Enqueue, mode, 60_000).await);
+    let writer = ask(&user, LockMode::Exclusive).await.token.unwrap();
+    ask(&bob, LockMode::Exclusive).await;
+    let bob_waits = ask(&bob, LockMode::Shared).await;
+    let mut of_bob = left(&bob, &lock, bob_waits.place, CLAIM);
+    let readers = [ask(&user, LockMode::Shared).await, ask(&user, LockMode::Shared).await];
+    let late = ask(&user, LockMode::Exclusive).await;
+    let waits = readers.each_ref().map(|reader| left(&user, &lock, reader.place, CLAIM));
+    let mut too_late = left(&user, &lock, late.place, CLAIM);
+    user.change(StoreChange::Release { resource: lock.clone(), token: writer }).await.unwrap();
+    for mut wait in waits {
+        assert!(ticket(wait.outcome().await.unwrap()).token.unwrap() > writer);
+    }
+    assert!(too_late.withdraw().await.is_none());
+    assert!(of_bob.withdraw().await.is_none(), "the lock of another user");
 }

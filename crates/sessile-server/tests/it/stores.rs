@@ -242,9 +242,13 @@ impl User {
     }
 
     pub(crate) async fn keyed(&self, key: Option<&str>, change: StoreChange) -> Outcome {
-        let access = Access { id: id().into(), token: None };
-        let request = Request { user: self.id.clone(), change, key: key.map(str::to_owned), access };
+        let request = Request { key: key.map(str::to_owned), ..self.request(change) };
         self.db.change(request).await.unwrap()
+    }
+
+    pub(crate) fn request(&self, change: StoreChange) -> Request {
+        let access = Access { id: id().into(), token: None };
+        Request { user: self.id.clone(), change, key: None, access }
     }
 
     pub(crate) async fn ask(&self, query: Query) -> Result<QueryAnswer, Refusal> {

@@ -30,7 +30,7 @@ use tokio::task::JoinHandle;
 
 use super::fair_queue::TokenOwners;
 use super::wakeups::{self, Wakeups};
-use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
+use super::{ExpiringRows, PendingWait, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
 use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
 use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
@@ -184,6 +184,11 @@ impl StoreBackend for PostgresStore {
             let made = tokio::spawn(async move { store.make(&request).await });
             made.await.map_err(|error| ServiceStoreError::Unavailable(error.to_string()))?
         })
+    }
+
+    /// Each change is a transaction of its own here.
+    fn wait_with_release(&self, _: Request) -> PendingWait {
+        PendingWait::never()
     }
 
     fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>> {

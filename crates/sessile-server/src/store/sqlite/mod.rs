@@ -6,6 +6,7 @@ mod accounts;
 mod apply;
 pub mod backup;
 mod bulk;
+mod handover;
 mod heartbeat;
 mod listing;
 mod logins;
@@ -30,7 +31,7 @@ use sessile::files::Locker;
 use super::fair_queue::{SERVICE, TokenOwners, cores};
 use super::retention::KEEP_SESSIONS;
 use super::wakeups::{self, Wakeups};
-use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
+use super::{ExpiringRows, PendingWait, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
 use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
 use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::clock::now_ms;
@@ -186,6 +187,10 @@ impl StoreBackend for SqliteStore {
             }
             Ok(outcome)
         })
+    }
+
+    fn wait_with_release(&self, request: Request) -> PendingWait {
+        self.writer.wait_with_release(request)
     }
 
     fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>> {

@@ -8,10 +8,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::apply::{self, AppliedChange};
 use super::describe;
+use super::handover::Handover;
 use crate::clock::now_ms;
 use crate::request::Request;
-use crate::store::ServiceStoreError;
 use crate::store::fair_queue::FairQueue;
+use crate::store::{PendingWait, ServiceStoreError};
 
 /// Changes of one transaction, at most.
 const TOGETHER: usize = 256;
@@ -24,23 +25,32 @@ const WAITING_EACH: usize = 64;
 
 /// A change to make, which returns the reply to send once the transaction is committed or has failed.
 type Job = Box<dyn FnOnce(&Connection, i64) -> Result<WriteCallback> + Send>;
-type WriteCallback = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
+type WriteCallback = Box<dyn FnOnce(Committed) + Send>;
+
+/// Whether the transaction of a change was committed.
+type Committed = std::result::Result<(), ServiceStoreError>;
 
 /// Handle of the writer thread.
 #[derive(Clone, Debug)]
 pub(super) struct SqliteWriter {
     jobs: mpsc::Sender<Job>,
     queue: FairQueue,
+    handover: Handover,
 }
 
 impl SqliteWriter {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(WAITING);
         std::thread::Builder::new().spawn(move || write(&connection, queue))?;
-        Ok(SqliteWriter { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) })
+        Ok(SqliteWriter { jobs, queue: FairQueue::new(WAITING, WAITING_EACH), handover: Handover::default() })
     }
 
-    /// Makes a change, and adds it to the audit log.
+    /// Leaves a wait that is carried out with the change that makes its place next.
+    pub(super) fn wait_with_release(&self, request: Request) -> PendingWait {
+        self.handover.leave(request)
+    }
+
+    /// Makes a change, and adds it to the audit log. If that makes a waiting place next, its holder is in the same transaction.
     pub(super) async fn change(
         &self,
         process: Arc<str>,
@@ -48,7 +58,28 @@ impl SqliteWriter {
     ) -> std::result::Result<AppliedChange, ServiceStoreError> {
         // Held until the reply, so that one user cannot fill the queue of the writer.
         let _slot = self.queue.enter(request.user.as_str()).await;
-        self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
+        let handover = self.handover.clone();
+        let freed = request.change.freed_queue();
+        let (reply, outcome) = oneshot::channel();
+        let job: Job = Box::new(move |connection, now| {
+            let mut made = Vec::new();
+            let applied = apply::apply(connection, &process, &request, now).map(|(outcome, mut next)| {
+                if let Some(resource) = &freed {
+                    let queue = (&request.user, resource.as_str());
+                    (made, next) = handover.carry_out(connection, &process, queue, next, now);
+                }
+                (outcome, next)
+            });
+            let applied = applied.map_err(|error| describe(&error));
+            Ok(Box::new(move |committed: Committed| {
+                // Who asked may be gone; what was asked is done.
+                let _ = reply.send(committed.clone().and(applied));
+                for wait in made {
+                    wait.answer(committed.clone());
+                }
+            }))
+        });
+        self.send(job, outcome).await
     }
 
     /// Runs a job in the next transaction.
@@ -59,11 +90,20 @@ impl SqliteWriter {
         let (reply, outcome) = oneshot::channel();
         let job: Job = Box::new(move |connection, now| {
             let done = what(connection, now).map_err(|error| describe(&error));
-            Ok(Box::new(move |committed| {
+            Ok(Box::new(move |committed: Committed| {
                 // Who asked may be gone; what was asked is done.
                 let _ = reply.send(committed.and(done));
             }))
         });
+        self.send(job, outcome).await
+    }
+
+    /// Sends a job to the writer, and waits for its reply.
+    async fn send<T>(
+        &self,
+        job: Job,
+        outcome: oneshot::Receiver<std::result::Result<T, ServiceStoreError>>,
+    ) -> std::result::Result<T, ServiceStoreError> {
         // A job that is dropped was not begun.
         let not_begun = || ServiceStoreError::Unavailable("the writer stopped before this change".to_owned());
         self.jobs.send(job).await.map_err(|_| not_begun())?;
