@@ -25,10 +25,10 @@ const WAITING_EACH: usize = 64;
 
 /// A change to make, which returns the reply to send once the transaction is committed or has failed.
 type Job = Box<dyn FnOnce(&Connection, i64) -> Result<WriteCallback> + Send>;
-type WriteCallback = Box<dyn FnOnce(Committed) + Send>;
+type WriteCallback = Box<dyn FnOnce(CommitResult) + Send>;
 
 /// Whether the transaction of a change was committed.
-type Committed = std::result::Result<(), ServiceStoreError>;
+type CommitResult = std::result::Result<(), ServiceStoreError>;
 
 /// Handle of the writer thread.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl SqliteWriter {
                 (outcome, next)
             });
             let applied = applied.map_err(|error| describe(&error));
-            Ok(Box::new(move |committed: Committed| {
+            Ok(Box::new(move |committed: CommitResult| {
                 // Who asked may be gone; what was asked is done.
                 let _ = reply.send(committed.clone().and(applied));
                 for wait in made {
@@ -90,7 +90,7 @@ impl SqliteWriter {
         let (reply, outcome) = oneshot::channel();
         let job: Job = Box::new(move |connection, now| {
             let done = what(connection, now).map_err(|error| describe(&error));
-            Ok(Box::new(move |committed: Committed| {
+            Ok(Box::new(move |committed: CommitResult| {
                 // Who asked may be gone; what was asked is done.
                 let _ = reply.send(committed.and(done));
             }))
