@@ -82,6 +82,19 @@ pub(crate) enum StaticData {
 }
 
 impl StaticData {
+    /// Whether it is a table with a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        matches!(self, StaticData::Table(members) if members.iter().any(|(name, _)| *name == key))
+    }
+
+    /// The same as a value of a file, without a place and without some keys of the table.
+    fn to_node_without(&self, keys: &[&str]) -> Node {
+        let StaticData::Table(members) = self else { return self.to_node() };
+        let members = members.iter().filter(|(key, _)| !keys.contains(key));
+        let data = Data::Table(members.map(|(key, data)| ((*key).to_owned(), data.to_node())).collect());
+        Node { offset: 0, data }
+    }
+
     /// The same as a value of a file, without a place.
     fn to_node(&self) -> Node {
         let data = match self {
@@ -178,8 +191,8 @@ impl Document {
     }
 
     /// A file that was parsed when the program was built. Its values have no places.
-    pub(crate) fn built_in(path: &Path, content: &StaticData) -> Self {
-        let (path, root) = (path.to_owned(), content.to_node());
+    pub(crate) fn built_in(path: &Path, content: &StaticData, without: &[&str]) -> Self {
+        let (path, root) = (path.to_owned(), content.to_node_without(without));
         let (text, disclosure) = (String::new(), Disclosure::Hidden);
         Document { path, text, root, lines: OnceLock::new(), disclosure }
     }

@@ -27,9 +27,39 @@ struct BuiltIn {
 
 impl BuiltIn {
     fn profile(&self) -> Result<Profile> {
-        Profile::of_document(&Document::built_in(Path::new(self.path), &self.content))
+        Profile::of_document(&Document::built_in(Path::new(self.path), &self.content, &[]))
+    }
+
+    /// The profile without [`NOT_FOR_COPIES`].
+    fn profile_for_copies(&self) -> Result<Profile> {
+        let document = Document::built_in(Path::new(self.path), &self.content, NOT_FOR_COPIES);
+        let mut profile = Profile::of_document(&document)?;
+        if self.content.has(TARGET) {
+            profile.skip_backups();
+        }
+        Ok(profile)
     }
 }
+
+/// Key of the targets in a profile.
+const TARGET: &str = "target";
+
+/// Keys of a profile that copies of its state do not depend on. They are two thirds of the built-in profiles.
+const NOT_FOR_COPIES: &[&str] = &[
+    TARGET,
+    "bind",
+    "reach",
+    "group",
+    "verified",
+    "keeps",
+    "not-isolated",
+    "not-protected",
+    "current",
+    "user",
+    "switches",
+    "import",
+    "race",
+];
 
 /// Source of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,10 +88,20 @@ impl State {
 impl Tools<'_> {
     /// Every profile, in the order of their names. A user's profile that cannot be read is an error.
     pub fn list(&self) -> Result<Vec<(Profile, Source)>> {
+        self.list_with(BuiltIn::profile)
+    }
+
+    /// The same, but built-in ones without bindings, targets and descriptions: a third of the work. Enough to copy state if no context
+    /// binds a target and no target is protected.
+    pub(crate) fn list_for_copies(&self) -> Result<Vec<(Profile, Source)>> {
+        self.list_with(BuiltIn::profile_for_copies)
+    }
+
+    fn list_with(&self, built_in_profile: fn(&BuiltIn) -> Result<Profile>) -> Result<Vec<(Profile, Source)>> {
         let mut found = BTreeMap::new();
         // Built-in ones first: a profile of the user's replaces the one of its name.
         for built_in in BUILT_IN {
-            found.insert(built_in.name.to_owned(), (built_in.profile()?, Source::BuiltIn));
+            found.insert(built_in.name.to_owned(), (built_in_profile(built_in)?, Source::BuiltIn));
         }
         for path in self.user_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
             let profile = load(&path)?;
@@ -215,8 +255,33 @@ mod tests {
         assert_eq!(BUILT_IN.len(), TEXTS.len());
         for (built_in, text) in BUILT_IN.iter().zip(TEXTS) {
             let file = Document::parse(Path::new(built_in.path), (*text).to_owned()).unwrap();
-            let own = Document::built_in(Path::new(built_in.path), &built_in.content);
+            let own = Document::built_in(Path::new(built_in.path), &built_in.content, &[]);
             assert!(own.root().is_same_as(file.root()), "{}", built_in.path);
+        }
+    }
+
+    #[test]
+    fn profile_for_copies_has_every_key_of_copies() {
+        for built_in in BUILT_IN {
+            let whole = built_in.profile().unwrap();
+            let bare = Profile {
+                targets: Vec::new(),
+                bind: Vec::new(),
+                reaches: Vec::new(),
+                group: "other".to_owned(),
+                verified: None,
+                keeps: Vec::new(),
+                not_isolated: Vec::new(),
+                not_protected: Vec::new(),
+                current: None,
+                user: None,
+                switches: Vec::new(),
+                imports: Vec::new(),
+                race: None,
+                ..whole
+            };
+            let other = built_in.profile_for_copies().unwrap();
+            assert_eq!(format!("{other:?}"), format!("{bare:?}"), "{}", built_in.path);
         }
     }
 

@@ -40,6 +40,7 @@ mod parse_profile;
 mod paths;
 mod plan;
 mod plant;
+mod planted_paths;
 mod prepare;
 mod profile;
 mod protection;

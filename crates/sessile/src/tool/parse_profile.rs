@@ -84,12 +84,9 @@ impl Profile {
         if let Some((key, _)) = bind.iter().find(|(key, binding)| wants_entry(binding) && !is_set(key)) {
             return Err(root.wrong("bind", &format!("a target named {key}, which `entry = true` asks for")));
         }
-        let mut seed: Vec<Seed> = root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?;
-        if !targets.is_empty() {
-            // A backup holds the targets of its original, and nothing would remove one there.
-            seed.iter_mut().for_each(|seed| seed.skip_backups = true);
-        }
-        Ok(Profile {
+        let seed: Vec<Seed> = root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?;
+        let has_targets = !targets.is_empty();
+        let mut profile = Profile {
             name: root.text("name")?,
             about: root.text("about")?,
             group: root.optional_text("group")?.unwrap_or_else(|| "other".to_owned()),
@@ -121,7 +118,17 @@ impl Profile {
             reaches: root.tables("reach")?.iter().map(Table::reach).collect::<Result<_>>()?,
             imports: root.tables("import")?.iter().map(Table::import).collect::<Result<_>>()?,
             race: root.optional("race")?.map(|table| table.race()).transpose()?,
-        })
+        };
+        if has_targets {
+            profile.skip_backups();
+        }
+        Ok(profile)
+    }
+
+    /// Leaves backups out of the copies, for a tool with targets: a backup holds the targets of its original, and nothing would remove
+    /// one there.
+    pub(super) fn skip_backups(&mut self) {
+        self.seed.iter_mut().for_each(|seed| seed.skip_backups = true);
     }
 }
 

@@ -183,30 +183,48 @@ impl SessionPaths {
 
     /// A text of a profile with its placeholders filled; `None` if a directory is missing that it speaks of.
     pub(crate) fn fill(&self, text: &str) -> Option<String> {
-        let mut filled = text.to_owned();
-        let known: [(&str, Option<&Path>); 8] = [
-            ("{room}", Some(&self.room)),
-            ("{home}", self.home.as_deref()),
-            ("{config}", self.config.as_deref()),
-            ("{data}", self.data.as_deref()),
-            ("{state}", self.state.as_deref()),
-            ("{cache}", self.cache.as_deref()),
-            ("{runtime}", self.runtime.as_deref()),
-            ("{sockets}", Some(&self.sockets)),
-        ];
-        for (placeholder, value) in known {
-            if filled.contains(placeholder) {
+        let (mut filled, mut rest) = (String::with_capacity(text.len() + 128), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            let known = after.split_once('}').and_then(|(name, after)| Some((self.value(name)?, after)));
+            match known {
                 // Variables are written as text, so a path that is not UTF-8 counts as missing.
-                filled = filled.replace(placeholder, value?.to_str()?);
+                Some((value, after)) => {
+                    filled.push_str(value?.to_str()?);
+                    rest = after;
+                }
+                // Placeholders of others, such as the value of a binding.
+                None => {
+                    filled.push('{');
+                    rest = after;
+                }
             }
         }
-        Some(filled.replace("{session}", &self.session))
+        filled.push_str(rest);
+        Some(filled)
+    }
+
+    /// Value of a placeholder; `None` for one that is unknown here, and a value of `None` for a missing directory.
+    fn value(&self, name: &str) -> Option<Option<&Path>> {
+        Some(match name {
+            "room" => Some(self.room.as_path()),
+            "home" => self.home.as_deref(),
+            "config" => self.config.as_deref(),
+            "data" => self.data.as_deref(),
+            "state" => self.state.as_deref(),
+            "cache" => self.cache.as_deref(),
+            "runtime" => self.runtime.as_deref(),
+            "sockets" => Some(self.sockets.as_path()),
+            "session" => Some(Path::new(&self.session)),
+            _ => return None,
+        })
     }
 }
 
 /// Fails unless a directory belongs to this user, is not a link, and no other user can write to it.
 fn require_own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
-    let found = own_dir(dir, uid)?;
+    let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
+    check_owner(dir, &found, uid)?;
     match found.mode() & 0o022 {
         0 => Ok(found),
         _ => Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason: "writable by other users" }.into()),
@@ -218,11 +236,11 @@ pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
     let mut is_in_marked = false;
     // `rooms/` and the state directory, which are the application's own.
     for above in room.ancestors().skip(1).take(2) {
+        let found = above.symlink_metadata().map_err(|error| Error::io("read", above, error))?;
         // One's own link is one's own will.
-        let is_own_link =
-            above.symlink_metadata().is_ok_and(|found| found.is_symlink() && found.uid() == uid);
-        if !is_own_link {
-            is_in_marked |= is_marked(&own_dir(above, uid)?);
+        if !(found.is_symlink() && found.uid() == uid) {
+            check_owner(above, &found, uid)?;
+            is_in_marked |= is_marked(&found);
         }
     }
     let found = require_own_dir(room, uid)?;
@@ -233,12 +251,31 @@ pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
     Ok(())
 }
 
-fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
-    let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
+fn check_owner(dir: &Path, found: &Metadata, uid: u32) -> Result<()> {
     let reason = match () {
         () if !found.is_dir() => "not a directory",
         () if found.uid() != uid => "owned by another user",
-        () => return Ok(found),
+        () => return Ok(()),
     };
     Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        let (world, room) = (World::empty(), Path::new("/r/{home}"));
+        let places = SessionPaths::of(&world, &Originals::default(), room, "id", PathBuf::from("/s"));
+        for (text, wanted) in [
+            ("{room}/a/{sockets}{session}", Some("/r/{home}/a//sid")),
+            ("{value} {room} {", Some("{value} /r/{home} {")),
+            ("plain", Some("plain")),
+            // Without a home.
+            ("{home}/x", None),
+        ] {
+            assert_eq!(places.fill(text).as_deref(), wanted, "{text}");
+        }
+    }
 }

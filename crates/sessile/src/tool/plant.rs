@@ -100,11 +100,12 @@ impl Preparation<'_> {
             let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
             if is_blocked {
                 let plain = Seed { append: None, ..seed.clone() };
-                let planted = seed::plant(&profile.name, &plain, &[], &self.places, durable)?;
+                let planted =
+                    seed::plant(&profile.name, &plain, &[], (&self.places, &self.planted), durable)?;
                 seeded.push(SeedCopy { from, ..planted });
                 continue;
             }
-            let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
+            let planted = seed::plant(&profile.name, seed, &from, (&self.places, &self.planted), durable);
             seeded.push(match planted {
                 Err(error) if is_too_large(&error) => {
                     let (planted, linked) = self.plant_with_links(profile, seed, &from, error)?;
@@ -123,7 +124,7 @@ impl Preparation<'_> {
             let is_inside =
                 |parent: &&Path| *parent != self.places.room && path.starts_with(&self.places.room);
             if let Some(parent) = path.parent().filter(is_inside) {
-                make_dir(parent)?;
+                self.planted.make_dir(parent)?;
             }
         }
         Ok((prepared, seeded))
@@ -138,9 +139,12 @@ impl Preparation<'_> {
         error: Error,
     ) -> Result<(SeedCopy, Vec<PathBuf>)> {
         let [dir] = from else { return Err(error) };
-        let Some(linked) = entries_to_link(dir, seed, &profile.used_paths()) else { return Err(error) };
+        // Read again: the profile at hand may lack what it binds.
+        let used = self.state.tools().get(&profile.name)?.0.used_paths();
+        let Some(linked) = entries_to_link(dir, seed, &used) else { return Err(error) };
         let durable = self.is_durable();
-        let planted = seed::plant_linking(&profile.name, seed, from, &linked, &self.places, durable)?;
+        let planted =
+            seed::plant_linking(&profile.name, seed, from, &linked, (&self.places, &self.planted), durable)?;
         Ok((planted, linked.iter().map(|name| dir.join(name)).collect()))
     }
 
@@ -163,7 +167,7 @@ impl Preparation<'_> {
         let (mut prepared, mut seeded) = self.plant(&bare, None)?;
         prepared.oversized = Some(OversizedState { path, programs });
         for seed in &profile.seed {
-            let empty = seed::plant(&profile.name, seed, &[], &self.places, false)?;
+            let empty = seed::plant(&profile.name, seed, &[], (&self.places, &self.planted), false)?;
             seeded.extend(is_protected.then_some(empty));
         }
         if !is_protected {
@@ -212,14 +216,14 @@ impl Preparation<'_> {
         let plain = Seed { format: None, append: None, ..seed.clone() };
         // Files that cannot be parsed cannot be merged, so only the first is copied.
         let first = &from[..from.len().min(1)];
-        let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
+        let planted = seed::plant(&profile.name, &plain, first, (&self.places, &self.planted), false);
         let what = if planted.is_ok() {
             "the session has an unmodified copy"
         } else {
             "the session starts without it"
         };
         self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
-        planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
+        planted.or_else(|_| seed::plant(&profile.name, &plain, &[], (&self.places, &self.planted), false))
     }
 
     /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.

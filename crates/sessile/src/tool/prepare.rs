@@ -22,6 +22,7 @@ use crate::tool::drift::{drift_of, moved_targets};
 use crate::tool::paths::{SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool};
 use crate::tool::plant::places;
+use crate::tool::planted_paths::PlantedPaths;
 use crate::tool::profile::{Profile, TargetReach};
 use crate::tool::protection::{GuardedTarget, resolve};
 use crate::tool::scope::{IsolationScope, Level};
@@ -74,7 +75,9 @@ pub fn prepare(
         drop(dir);
         return plant_work(plan, false);
     }
-    let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
+    // A killed attempt may have left copies, although no plan names them.
+    let planted = PlantedPaths::of(plan.tools.is_empty() && session.room().is_unused());
+    let preparation = Preparation { state, session, places: places(state, session), dir: &dir, planted };
     preparation.places.home.as_deref().map_or(Ok(()), require_text)?;
     let plan = preparation.prepare(plan, wanted, context)?;
     drop(dir);
@@ -93,10 +96,12 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
     let locker = state.locker()?;
     let dir = LockedDir::lock(&locker, room, 0o700)?;
     let mut plan = Plan::load(room)?;
-    let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
+    let planted = PlantedPaths::default();
+    let preparation = Preparation { state, session, places: places(state, session), dir: &dir, planted };
     let all = state.tools().list()?;
     let sources = preparation.sources()?;
-    let mut targets = preparation.protected(&all, None)?;
+    let contexts = state.contexts().user_contexts()?;
+    let mut targets = preparation.protected(&contexts, &all, None)?;
     // Targets of tools that were never copied are in no file of the room.
     targets.retain(|target| plan.tool(&target.tool).is_some());
     let profiles: Vec<Profile> = all.into_iter().map(|(profile, _)| profile).collect();
@@ -127,6 +132,10 @@ fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Result<bool> {
         Some(Value::Bool(is_strict)) => is_strict,
         _ => is_strict(bindings),
     })
+}
+
+fn is_any_guarded(contexts: &[Context]) -> bool {
+    contexts.iter().any(|context| context.guard != Guard::None)
 }
 
 /// Variables that lead somewhere are written as text, and a path that is none would be left out in silence.
@@ -182,13 +191,19 @@ pub(super) struct Preparation<'a> {
     pub(super) session: &'a Session,
     pub(super) places: SessionPaths,
     dir: &'a LockedDir,
+    pub(super) planted: PlantedPaths,
 }
 
 impl Preparation<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &IsolationScope, context: Option<&Context>) -> Result<Plan> {
-        let all = self.state.tools().list()?;
         let sources = self.sources()?;
-        let targets = self.protected(&all, context)?;
+        let contexts = self.state.contexts().user_contexts()?;
+        let tools = self.state.tools();
+        // Targets matter where one is bound, or protected by any context.
+        let has_targets =
+            context.is_some_and(|context| !context.tools.is_empty()) || is_any_guarded(&contexts);
+        let all = if has_targets { tools.list()? } else { tools.list_for_copies()? };
+        let targets = self.protected(&contexts, &all, context)?;
         let reaches: Vec<TargetReach> = all.iter().flat_map(|(profile, _)| profile.reaches.clone()).collect();
         let profiles = wanted_profiles(all, wanted, context, &targets)?;
         let locker = self.state.locker()?;
@@ -267,6 +282,7 @@ impl Preparation<'_> {
             .filter(|(_, _, seeded)| is_unchanged(seeded))
             .map(|(tool, at, _)| (tool.clone(), at))
             .collect();
+        self.planted.forget();
         let mut withheld = withholding.apply(&plan, before.as_ref())?;
         // A copy without its protected targets still counts as the original in errors.
         for (tool, at) in &unchanged {
@@ -316,14 +332,18 @@ impl Preparation<'_> {
     }
 
     /// The protected targets that a session of this context does not have.
-    fn protected(&self, all: &[(Profile, Source)], context: Option<&Context>) -> Result<Vec<GuardedTarget>> {
-        let contexts = self.state.contexts().user_contexts()?;
+    fn protected(
+        &self,
+        contexts: &[Context],
+        all: &[(Profile, Source)],
+        context: Option<&Context>,
+    ) -> Result<Vec<GuardedTarget>> {
         // Without a guarded context nothing is protected, and no file has to be read.
-        if contexts.iter().all(|context| context.guard == Guard::None) {
+        if !is_any_guarded(contexts) {
             return Ok(Vec::new());
         }
         let profiles: Vec<Profile> = all.iter().map(|(profile, _)| profile.clone()).collect();
-        let mut targets = resolve(self.state, &contexts, &profiles)?;
+        let mut targets = resolve(self.state, contexts, &profiles)?;
         targets.retain(|target| target.is_withheld() && !target.is_open_in(context));
         Ok(targets)
     }

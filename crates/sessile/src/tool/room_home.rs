@@ -176,9 +176,9 @@ impl Preparation<'_> {
 
     /// Copies state into the room's home. Returns `false`, and leaves no copy, if the state is too large.
     fn plant_in_home(&self, tool: &str, seed: &Seed, from: &Path) -> Result<bool> {
-        match seed::plant(tool, seed, &[from.to_owned()], &self.places, false) {
+        match seed::plant(tool, seed, &[from.to_owned()], (&self.places, &self.planted), false) {
             Err(error) if is_too_large(&error) => {
-                seed::remove(&self.places.room.join(&seed.to))?;
+                self.planted.remove(&self.places.room.join(&seed.to))?;
                 Ok(false)
             }
             planted => planted.map(|_| true),

@@ -34,12 +34,15 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
             bring_out(&path, real, &id.to_string_lossy())?;
         }
     }
+    // Looked at first: most sessions leave nothing.
     if let Some((moved, real)) = &plan.config
+        && let new = new_in(moved)
+        && !new.is_empty()
         && is_inside(moved)
     {
         let copies = Plan::copies(room).unwrap_or_default();
         let is_tools = |path: &PathBuf| copies.values().flatten().any(|copy| copy.to.starts_with(path));
-        for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
+        for path in new.into_iter().filter(|path| !is_tools(path)) {
             let target = path.file_name().map(|name| real.join(name));
             // A name that the user has by now stays the user's; the session's entry goes with the room.
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {

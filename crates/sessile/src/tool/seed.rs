@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::error::{Error, Result, ToolError};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
 use crate::tool::paths::SessionPaths;
+use crate::tool::planted_paths::PlantedPaths;
 use crate::tool::profile::{Append, Binding, Format, Placeholder, Profile, Seed};
 use crate::tool::tree::{Notation, Tree, TreePath};
 
@@ -25,6 +26,8 @@ pub(super) const LARGEST: u64 = 256 * 1024 * 1024;
 pub(super) const MOST_FILES: usize = 20_000;
 /// The largest file whose content is digested; a larger one counts by its size and its time.
 const LARGEST_DIGESTED: u64 = 4 * 1024 * 1024;
+/// The largest file that is read at once. Most are much smaller.
+const LARGEST_AT_ONCE: u64 = 64 * 1024;
 /// How deep directories are copied; a directory in a directory takes a frame of the stack.
 pub(super) const DEEPEST: usize = 100;
 
@@ -92,10 +95,10 @@ pub(crate) fn plant(
     tool: &str,
     seed: &Seed,
     from: &[PathBuf],
-    places: &SessionPaths,
+    (places, planted): (&SessionPaths, &PlantedPaths),
     durable: bool,
 ) -> Result<SeedCopy> {
-    plant_linking(tool, seed, from, &[], places, durable)
+    plant_linking(tool, seed, from, &[], (places, planted), durable)
 }
 
 /// The same, with links instead of copies of some entries of a directory.
@@ -104,33 +107,43 @@ pub(crate) fn plant_linking(
     seed: &Seed,
     from: &[PathBuf],
     linked: &[OsString],
-    places: &SessionPaths,
+    (places, planted): (&SessionPaths, &PlantedPaths),
     durable: bool,
 ) -> Result<SeedCopy> {
     let to = places.room.join(&seed.to);
     // A killed attempt may have left a part; copies count only once the plan names them.
-    remove(&to)?;
+    planted.clear(&to)?;
     if let Some(parent) = to.parent().filter(|parent| *parent != places.room) {
-        make_dir(parent)?;
+        planted.make_dir(parent)?;
+    }
+    planted.add(&to);
+    let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
+    let first = from.first().map_or(Path::new(""), PathBuf::as_path);
+    let mut copier = Copier { linked, ..Copier::new(tool, seed, first, durable) };
+    if let ([file], None) = (from, seed.format)
+        && let Some(digest) = copier.small_file(file, &to)?
+    {
+        let original = Some(digest.clone());
+        return Ok(SeedCopy { from: from.to_vec(), usual, digest: Some(digest), original, to });
     }
     // Read before the copy: a change in between then shows as a change of the original, not of the copy.
     let original = digest_all(from);
-    let first = from.first().map_or(Path::new(""), PathBuf::as_path);
-    let mut copier = Copier { linked, ..Copier::new(tool, seed, first, durable) };
+    // What is written here need not be read again.
+    let mut written = None;
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Placeholder::Dir) => make_dir(&to)?,
             // An empty file is not valid JSON.
             Some(Placeholder::File) if seed.format == Some(Format::Json) => {
-                copier.put(&to, b"{}\n", 0o600)?;
+                written = Some(copier.put(&to, b"{}\n", 0o600)?);
             }
-            Some(Placeholder::File) => copier.put(&to, b"", 0o600)?,
+            Some(Placeholder::File) => written = Some(copier.put(&to, b"", 0o600)?),
             None => {}
         },
         ([dir], _) if dir.is_dir() => copier.directory(dir, &to, Path::new(""))?,
         (files, Some(format)) => {
             let text = understood(files, format, seed)?;
-            copier.put(&to, text.as_bytes(), 0o600)?;
+            written = Some(copier.put(&to, text.as_bytes(), 0o600)?);
         }
         (files, None) => {
             for file in files {
@@ -140,10 +153,10 @@ pub(crate) fn plant_linking(
     }
     if let (Some(append), Some(notation)) = (&seed.append, seed.format.and_then(Format::notation)) {
         append_to(&mut copier, &to, append, notation, places)?;
+        written = None;
     }
-    let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
     let is_empty = from.is_empty() && seed.make.is_none() && seed.append.is_none();
-    let digest = if is_empty { None } else { digest(&to) };
+    let digest = if is_empty { None } else { written.or_else(|| digest(&to)) };
     Ok(SeedCopy { from: from.to_vec(), usual, digest, original, to })
 }
 
@@ -212,7 +225,7 @@ fn append_to(
     let mut tree = notation.parse(to, &text)?;
     TreePath::parse(&append.key, str::to_owned).append(&mut tree, &value);
     remove(to)?;
-    copier.put(to, notation.write(&tree).as_bytes(), 0o600)
+    copier.put(to, notation.write(&tree).as_bytes(), 0o600).map(drop)
 }
 
 struct Copier<'a> {
@@ -284,32 +297,40 @@ impl<'a> Copier<'a> {
     }
 
     fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
-        let fail = |error| Error::io("copy", from, error);
-        // Without it, opening a pipe would wait for a writer.
-        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let source = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
-            Ok(source) => source,
-            // It was there a moment ago: tools come and go with temporary files.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(fail(error)),
-        };
-        let found = source.metadata().map_err(fail)?;
+        let Some((source, found)) = open_source(from)? else { return Ok(()) };
         crate::files::require_file(from, &found)?;
         self.count(found.len())?;
-        // Owner only, because the room is private. Executables stay executable.
-        let mode = found.permissions().mode() & 0o700 | 0o600;
-        let mut target = new_file(to, mode)?;
+        let mut target = new_file(to, mode_of_copy(&found))?;
         // The file may grow while it is copied.
         std::io::copy(&mut source.take(LARGEST), &mut target)
             .map_err(|error| Error::io("write", to, error))?;
         self.settle(&target, to)
     }
 
-    fn put(&mut self, to: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    /// Copies a file that is small, and returns its digest; `None` for anything else.
+    fn small_file(&mut self, from: &Path, to: &Path) -> Result<Option<String>> {
+        let Ok(Some((source, found))) = open_source(from) else { return Ok(None) };
+        if !found.is_file() || found.len() > LARGEST_AT_ONCE {
+            return Ok(None);
+        }
+        let mut content = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1);
+        let read = source.take(LARGEST_AT_ONCE + 1).read_to_end(&mut content);
+        // The file may have grown meanwhile.
+        match read {
+            Ok(length) if length as u64 <= LARGEST_AT_ONCE => {
+                self.put(to, &content, mode_of_copy(&found)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes a new file. Returns its digest.
+    fn put(&mut self, to: &Path, bytes: &[u8], mode: u32) -> Result<String> {
         self.count(bytes.len() as u64)?;
         let mut target = new_file(to, mode)?;
         target.write_all(bytes).map_err(|error| Error::io("write", to, error))?;
-        self.settle(&target, to)
+        self.settle(&target, to)?;
+        Ok(digest_of_content(bytes))
     }
 
     fn settle(&self, file: &File, path: &Path) -> Result<()> {
@@ -330,6 +351,26 @@ impl<'a> Copier<'a> {
         }
         Ok(())
     }
+}
+
+/// Opens a file to be copied; `None` if it does not exist.
+fn open_source(from: &Path) -> Result<Option<(File, Metadata)>> {
+    let fail = |error| Error::io("copy", from, error);
+    // Without it, opening a pipe would wait for a writer.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let source = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
+        Ok(source) => source,
+        // It was there a moment ago: tools come and go with temporary files.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let found = source.metadata().map_err(fail)?;
+    Ok(Some((source, found)))
+}
+
+/// Owner only, because the room is private. Executables stay executable.
+fn mode_of_copy(original: &Metadata) -> u32 {
+    original.permissions().mode() & 0o700 | 0o600
 }
 
 fn new_file(path: &Path, mode: u32) -> Result<File> {
@@ -390,6 +431,15 @@ pub(crate) fn digest(path: &Path) -> Option<String> {
     Some(hex(&hasher.finalize()))
 }
 
+/// The same of a file with this content.
+fn digest_of_content(content: &[u8]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update([0]);
+    hasher.update(content);
+    hasher.update([1]);
+    hex(&hasher.finalize())
+}
+
 pub(crate) fn digest_all(paths: &[PathBuf]) -> Option<String> {
     match paths {
         [] => None,
@@ -438,6 +488,7 @@ fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::paths::Originals;
 
     #[test]
     fn links_back_and_the_copy_itself_are_not_copied() {
@@ -455,6 +506,68 @@ mod tests {
         assert_eq!(names, ["below", "copies"]);
         for empty in ["below", "copies"] {
             assert_eq!(std::fs::read_dir(to.join(empty)).unwrap().count(), 0, "{empty}");
+        }
+    }
+
+    /// Places of a session whose room and home are in a directory.
+    fn places(dir: &Path) -> SessionPaths {
+        let (world, room) = (crate::world::World::empty(), dir.join("room"));
+        std::fs::create_dir_all(&room).unwrap();
+        SessionPaths::of(&world, &Originals::default(), &room, "id", dir.join("sockets"))
+    }
+
+    fn seed_to(to: &str) -> Seed {
+        Seed { to: to.to_owned(), ..Seed::default() }
+    }
+
+    #[test]
+    fn digest_of_a_copy_equals_that_of_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (places, planted) = (places(dir.path()), PlantedPaths::of(true));
+        let sizes = [0, 1, LARGEST_AT_ONCE, LARGEST_AT_ONCE + 1];
+        for (number, size) in sizes.into_iter().enumerate() {
+            let from = dir.path().join(format!("file{number}"));
+            new_file(&from, 0o600).unwrap().set_len(size).unwrap();
+            let to = format!("tool/file{number}");
+            let copy = plant("tool", &seed_to(&to), std::slice::from_ref(&from), (&places, &planted), false);
+            let copy = copy.unwrap();
+            assert_eq!((&copy.digest, &copy.original), (&digest(&from), &digest(&copy.to)), "{size}");
+            assert_eq!(copy.to.metadata().unwrap().len(), size);
+        }
+        for (to, make) in [("empty", Placeholder::File), ("dir", Placeholder::Dir)] {
+            let seed = Seed { make: Some(make), ..seed_to(to) };
+            let copy = plant("tool", &seed, &[], (&places, &planted), false).unwrap();
+            assert!(copy.digest.is_some() && copy.digest == digest(&copy.to), "{to}");
+        }
+    }
+
+    #[test]
+    fn copy_replaces_leftovers_and_other_copies() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        std::fs::create_dir(&from).unwrap();
+        new_file(&from.join("file"), 0o600).unwrap();
+        for is_new in [false, true] {
+            let (places, planted) = (places(&dir.path().join(is_new.to_string())), PlantedPaths::of(is_new));
+            let plant = |to: &str, from: &[PathBuf]| {
+                plant("tool", &seed_to(to), from, (&places, &planted), false).unwrap()
+            };
+            if !is_new {
+                std::fs::create_dir_all(places.room.join("a/b/left/over")).unwrap();
+            }
+            let file = from.join("file");
+            for _ in 0..2 {
+                let copy = plant("a/b/file", std::slice::from_ref(&file));
+                assert!(copy.to.is_file(), "{is_new}");
+            }
+            // In the place of the file, and of the directory above it.
+            for to in ["a/b/file", "a/b"] {
+                let copy = plant(to, std::slice::from_ref(&from));
+                let names = std::fs::read_dir(&copy.to).unwrap().map(|entry| entry.unwrap().file_name());
+                assert_eq!(names.collect::<Vec<_>>(), ["file"], "{is_new} {to}");
+            }
+            assert!(!plant("a/b", &[]).to.exists(), "{is_new}");
+            assert!(plant("a/b/file", std::slice::from_ref(&file)).to.is_file(), "{is_new}");
         }
     }
 

@@ -8,7 +8,10 @@
 //! The directory is named after the hash of its content, so that commands with different variables in one session do
 //! not disturb each other. The files hold only variables that isolate or pin, never one that may be a secret.
 
+use std::fs::OpenOptions;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::context::is_variable_name;
@@ -22,6 +25,9 @@ use crate::tool::Originals;
 /// Variables that lead shells to the files.
 pub(in crate::run) const SHELL_FILE_VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"];
 
+/// File that bash reads. It is written last, and its content means that all files are complete.
+const BASH_FILE: &str = "bash";
+
 /// zsh's start-up files, in the order in which it reads them.
 const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
 
@@ -34,15 +40,27 @@ pub(in crate::run) fn shell_files(
     durable: bool,
 ) -> Result<[PathBuf; 2]> {
     let files = Files { durable, ..Files::of(state, room, changes, None) };
-    let (bash, zsh) = (files.dir.join("bash"), files.dir.join("zsh"));
+    let (bash, zsh) = (files.dir.join(BASH_FILE), files.dir.join("zsh"));
     // A file that was not synced can be empty after a power cut.
     let is_complete = bash.metadata().is_ok_and(|found| found.len() > 0);
     if !is_complete {
         // bash's file last: its content says that all files are complete.
         files.write_zsh(state)?;
-        files.write(state, "bash", &files.bash())?;
+        files.write(state, BASH_FILE, &files.bash())?;
     }
     Ok([bash, zsh])
+}
+
+/// Writes a file that does not exist yet, and makes its directory. Returns `false` if that fails.
+fn write_new(path: &Path, text: &str) -> bool {
+    let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let created = create().or_else(|error| match path.parent() {
+        Some(parent) if error.kind() == ErrorKind::NotFound => {
+            crate::tool::make_room_dir(parent).map_or(Err(error), |()| create())
+        }
+        _ => Err(error),
+    });
+    created.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
 }
 
 /// The files of one set of variables.
@@ -78,6 +96,10 @@ impl<'a> Files<'a> {
         let path = self.dir.join(name);
         let parent = path.parent().unwrap_or(&self.dir);
         let file = Path::new(path.file_name().unwrap_or_default());
+        // bash's file must be there as a whole or not at all.
+        if !self.durable && name != BASH_FILE && write_new(&path, text) {
+            return Ok(path);
+        }
         if !self.durable {
             crate::tool::make_room_dir(parent)?;
         }
@@ -111,19 +133,19 @@ impl<'a> Files<'a> {
     /// user's `ZDOTDIR`. The session's variables are set again afterwards.
     pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
         let here = self.dir.join("zsh");
+        // The names stand in the scripts unquoted. A variable of any other name can come from the caller's
+        // environment, and zsh does not have it as a parameter.
+        let names = self.changes.iter().map(|change| change.name.as_str());
+        let names = names.filter(|name| is_variable_name(name)).collect::<Vec<_>>().join(" ");
         for name in ZSH_FILES {
-            self.write(state, &format!("zsh/{name}"), &self.zsh(name, &here))?;
+            self.write(state, &format!("zsh/{name}"), &self.zsh(name, &names, &here))?;
         }
         Ok(here)
     }
 
-    fn zsh(&self, name: &str, here: &Path) -> String {
+    fn zsh(&self, name: &str, names: &str, here: &Path) -> String {
         let quoted = |text: &str| Shell::Zsh.quoted(text);
-        // The names stand in the script unquoted. A variable of any other name can come from the caller's
-        // environment, and zsh does not have it as a parameter.
-        let names = self.changes.iter().map(|change| change.name.as_str());
-        let names: Vec<&str> = names.filter(|name| is_variable_name(name)).collect();
-        let (names, own) = (names.join(" "), quoted(self.own[1].as_deref().unwrap_or_default()));
+        let own = quoted(self.own[1].as_deref().unwrap_or_default());
         let here = quoted(&here.to_string_lossy());
         let prompt = self.mark.filter(|_| name == ".zshrc").map_or_else(String::new, |mark| {
             // `%` begins an expansion in zsh's prompt.
