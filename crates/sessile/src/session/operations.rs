@@ -227,9 +227,7 @@ impl State {
 
     /// The same in an open store.
     pub(crate) fn end_run_in(&self, session: &Session, mut sessions: Sessions) -> Result<bool> {
-        let user = self.account();
-        // `end` returns false while something still runs, and the row must then stay.
-        Ok(sessions.end(&user, session, "done")? && sessions.forget(session)?)
+        sessions.end_and_forget(&self.account(), session)
     }
 
     /// Idle limit and maximum life of a session that is started: as given, else as the settings say.

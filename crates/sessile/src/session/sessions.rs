@@ -377,9 +377,21 @@ impl Sessions {
 
     /// Ends a session in which nothing runs. Returns false if something does.
     pub(super) fn end(&mut self, user: &str, session: &Session, reason: &str) -> Result<bool> {
+        let (id, now_ms) = (session.id.as_str(), self.now_ms());
+        self.leave(session, |store| store.end_session(user, id, now_ms, reason).map(drop))
+    }
+
+    /// The same, and deletes it, in one transaction.
+    pub(super) fn end_and_forget(&mut self, user: &str, session: &Session) -> Result<bool> {
+        let id = session.id.as_str();
+        self.leave(session, |store| store.end_and_forget_session(user, id).map(drop))
+    }
+
+    /// Changes the row of a session in which nothing runs, and removes the room. Returns false if something runs.
+    fn leave(&mut self, session: &Session, change: impl FnOnce(&mut Store) -> Result<()>) -> Result<bool> {
         let room = session.room();
         if !room.exists() {
-            return self.store.end_session(user, session.id.as_str(), self.now_ms(), reason).map(|_| true);
+            return change(&mut self.store).map(|()| true);
         }
         let alone = match room.try_alone() {
             // Another removes it at this moment, or was killed at that.
@@ -389,7 +401,7 @@ impl Sessions {
             Ok(alone) => alone,
         };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
-        self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
+        change(&mut self.store)?;
         room.remove(&self.world)?;
         // Held until the room is gone, so that no command enters it meanwhile.
         drop(alone);

@@ -274,17 +274,25 @@ impl Store {
 
     /// Deletes a session that has ended, with its entries and messages. Its conversations stay. Returns whether it existed.
     pub(crate) fn forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
+        self.write_keeping_answers(id, |connection| delete(connection, user, id, "AND ended_ms IS NOT NULL"))
+    }
+
+    /// Ends a session and deletes it. Returns whether it existed.
+    pub(crate) fn end_and_forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
         self.write_keeping_answers(id, |connection| {
-            let gone = connection.execute(
-                "DELETE FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NOT NULL",
-                (user, id),
-            )?;
-            // A session that lives or belongs to another user keeps its content.
-            if gone == 1 {
-                connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
-                connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
-            }
-            Ok(gone == 1)
+            super::tickets::drop_leases_of(connection, id)?;
+            delete(connection, user, id, "")
         })
     }
+}
+
+fn delete(connection: &Connection, user: &str, id: &str, condition: &str) -> rusqlite::Result<bool> {
+    let row = format!("DELETE FROM session WHERE user = ?1 AND id = ?2 {condition}");
+    let gone = connection.execute(&row, (user, id))?;
+    // A session that lives or belongs to another user keeps its content.
+    if gone == 1 {
+        connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
+        connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
+    }
+    Ok(gone == 1)
 }
