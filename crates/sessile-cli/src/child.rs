@@ -5,13 +5,17 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, mpsc};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use rustix::io::{FdFlags, fcntl_setfd, retry_on_intr};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgrp, getpid, kill_process,
     kill_process_group, waitid, waitpid,
@@ -21,9 +25,9 @@ use sessile::World;
 use sessile::error::RunError;
 use sessile::session::OutputLog;
 use signal_hook::consts::{
-    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH,
 };
-use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Origin;
 
@@ -49,8 +53,11 @@ pub(crate) fn forbid_core_dumps() {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn forbid_core_dumps() {}
 
-/// Stack of a thread that only waits and sends signals.
-const SMALL: usize = 1 << 17;
+/// Interval in which a child is looked at where nothing tells of its end.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Signals of this process, which are read from a pipe.
+type Signals = SignalDelivery<UnixStream, WithOrigin>;
 
 /// A command to be run.
 pub(crate) struct Child {
@@ -82,7 +89,7 @@ impl Supervision {
 /// A command that was started.
 struct StartedChild {
     keeper: Keeper,
-    signals: SignalsInfo<WithOrigin>,
+    signals: Signals,
     program: String,
     outputs: Option<(Vec<OutputStream>, TerminalLink)>,
     /// Report of a monitor.
@@ -93,6 +100,8 @@ struct StartedChild {
 #[derive(Clone)]
 struct Keeper {
     pid: Pid,
+    /// Whether a signal tells this process of stops.
+    is_told: bool,
     terminals: Option<Arc<TerminalLink>>,
     /// Terminal of the command, if this process is its monitor.
     monitored: Option<Arc<OwnedFd>>,
@@ -163,6 +172,26 @@ impl Child {
         shell.spawn()
     }
 
+    /// The same command with the path of its program, which is searched for in its own `PATH`; `None` if that changes nothing. The
+    /// standard library forks this whole process for a search in another `PATH`, and for a path it does not.
+    fn with_found_program(&self) -> Option<Command> {
+        let program = self.command.get_program();
+        let is_path = program.as_encoded_bytes().contains(&b'/');
+        if is_path || program.is_empty() || !matches!(self.supervision, Supervision::Plain) {
+            return None;
+        }
+        let (_, search) = self.command.get_envs().find(|(name, _)| *name == "PATH")?;
+        let mut candidates = std::env::split_paths(search?).map(|dir| dir.join(program));
+        // As `execvp` does: what cannot be executed is passed over.
+        let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+        // An empty entry of `PATH` means the working directory, and leaves the name without a slash.
+        let found = candidates.find(is_program).filter(|path| path.as_os_str() != program)?;
+        let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let mut command = Command::new(found);
+        command.arg0(program).args(self.command.get_args()).env_clear().envs(variables);
+        Some(command)
+    }
+
     fn not_started(&self, source: std::io::Error) -> Failure {
         match self.supervision {
             Supervision::Monitor { .. } => monitor::report(&source),
@@ -205,7 +234,7 @@ impl Child {
                 Some(Ok(relay)) => Some(relay),
                 Some(Err(source)) => {
                     let _ = kill_process(keeper.pid, Signal::KILL);
-                    let _ = wait(&keeper);
+                    let _ = wait(&keeper, None, None);
                     let refused = CommandError::ThreadRefused { purpose: "to copy the output", source };
                     return (Err(Failure::from(refused).into_own()), None);
                 }
@@ -229,12 +258,15 @@ impl Child {
     fn start(&mut self) -> Result<StartedChild, Failure> {
         // A terminal sends its signals to both; this process must only outlive them. What a process sends to this one
         // is meant for the child and passed on. What is ignored here, under nohup for example, the child ignores too.
-        let ignored = ignored_signals();
+        let SignalMasks { ignored, blocked } = signal_masks();
         let is_logged = matches!(self.supervision, Supervision::Logged(_));
         let of_terminals: &[i32] = if is_logged { &[SIGWINCH, SIGCONT] } else { &[] };
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let wanted = wanted.iter().chain(of_terminals).filter(|signal| ignored & (1 << (*signal - 1)) == 0);
-        let signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+        let is_told = (ignored | blocked) & (1 << (SIGCHLD - 1)) == 0;
+        let wanted = wanted.chain(Some(&SIGCHLD).filter(|_| is_told));
+        let (read, write) = UnixStream::pair()?;
+        let signals = Signals::with_pipe(read, write, WithOrigin::default(), wanted)?;
         let streams = if is_logged { Some(CommandStreams::open()?) } else { None };
         let link = streams.as_ref().map(TerminalLink::of).transpose()?;
         let is_monitored = streams.as_ref().is_some_and(|streams| streams.has_terminal);
@@ -245,7 +277,7 @@ impl Child {
             monitor.stdout(Stdio::piped()).spawn()
         } else {
             self.supervision.set_streams(&mut self.command, streams.as_ref())?;
-            self.command.spawn()
+            self.with_found_program().as_mut().unwrap_or(&mut self.command).spawn()
         };
         let spawned = spawned.or_else(|error| self.spawn_as_script(error, streams.as_ref()));
         let mut child = spawned.map_err(|error| self.not_started(error))?;
@@ -259,7 +291,7 @@ impl Child {
         };
         let outputs = streams.map(|streams| streams.outputs).zip(link);
         Ok(StartedChild {
-            keeper: Keeper { pid, terminals: None, monitored },
+            keeper: Keeper { pid, is_told, terminals: None, monitored },
             signals,
             program: self.program(),
             outputs,
@@ -268,27 +300,14 @@ impl Child {
     }
 }
 
-/// Stays with a command to its end, or to the end of its time. Where the system refuses threads (`ulimit -u`, memory), the
-/// command is not left alone: this one looks after signals and time itself.
+/// Stays with a command to its end, or to the end of its time.
 fn attend<T: Send>(
     keeper: &Keeper,
-    signals: SignalsInfo<WithOrigin>,
+    mut signals: Signals,
     timeout: Option<Duration>,
     watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
 ) -> (Outcome, Option<T>) {
     let pid = keeper.pid;
-    // Kept here to close the iterator: the forwarder holds the lock for as long as it iterates.
-    let handle = signals.handle();
-    let signals = Arc::new(Mutex::new(signals));
-    let (theirs, their_keeper) = (Arc::clone(&signals), keeper.clone());
-    // Small stacks: the threads start even under a tight memory limit.
-    let forwarder = Builder::new().stack_size(SMALL).spawn(move || {
-        let mut signals = theirs.lock().unwrap_or_else(PoisonError::into_inner);
-        signals.forever().for_each(|origin| pass_on(&their_keeper, &origin));
-    });
-    let (ended, is_ended) = mpsc::channel::<()>();
-    let timer = timeout
-        .map(|timeout| Builder::new().stack_size(SMALL).spawn(move || end_after(timeout, pid, &is_ended)));
     let (over, is_over) = mpsc::channel::<()>();
     let (waited, found) = std::thread::scope(|scope| {
         let watcher = watch
@@ -297,29 +316,15 @@ fn attend<T: Send>(
             tell_to_end(pid);
             Failure::from(CommandError::ThreadRefused { purpose: "to watch the lock", source }).into_own()
         });
-        let waited = match (&forwarder, &timer) {
-            // Blocks without polling, as long as the threads do the rest.
-            (Ok(_), None | Some(Ok(_))) => wait(keeper).map(|status| (status, false)),
-            (forwarder, timer) => {
-                let unwatched = || signals.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut signals = forwarder.is_err().then(unwatched);
-                let timeout = timeout.filter(|_| matches!(timer, Some(Err(_))));
-                wait_without_threads(keeper, signals.as_deref_mut(), timeout)
-            }
-        };
+        let waited = wait(keeper, Some(&mut signals), timeout);
         // Tells the watcher that the command has ended; it is joined by the scope.
         drop(over);
         let found = watcher.map(|watcher| watcher.and_then(|watcher| watcher.join().ok().flatten()));
         (waited, found)
     });
-    // Wakes the timer, whose join would otherwise last until the timeout.
-    drop(ended);
-    handle.close();
-    let _ = forwarder.map(JoinHandle::join);
-    let was_ended = timer.and_then(Result::ok).is_some_and(|timer| timer.join().unwrap_or(false));
     match (found, waited) {
         (Err(refused), _) => (Err(refused), None),
-        (Ok(found), Ok((status, is_late))) if was_ended || is_late => {
+        (Ok(found), Ok((status, true))) => {
             let time = timeout.unwrap_or_default();
             (Err(Failure::TimedOut { time, status: shell_status(status) }), found)
         }
@@ -357,36 +362,63 @@ fn pass_on(keeper: &Keeper, origin: &Origin) {
     }
 }
 
-/// Polls a child without threads: forwards signals and enforces the timeout.
-/// Returns the status, and whether the timeout expired.
-fn wait_without_threads(
+/// Waits for the end of a child, passes signals on to it and enforces the timeout. Returns the status, and whether the timeout
+/// expired. If the child stops, and a shell waits for this process on a terminal, this process stops too; otherwise the shell
+/// would not notice, and the terminal would hang. No thread is needed, and none can be refused (`ulimit -u`, memory).
+fn wait(
     keeper: &Keeper,
-    mut signals: Option<&mut SignalsInfo<WithOrigin>>,
+    mut signals: Option<&mut Signals>,
     timeout: Option<Duration>,
 ) -> std::io::Result<(WaitStatus, bool)> {
-    const PAUSE: Duration = Duration::from_millis(10);
     let pid = keeper.pid;
-    let begun = Instant::now();
-    let mut is_late = false;
+    let (begun, mut is_late) = (Instant::now(), false);
+    let ended = end_of(pid);
     loop {
+        // Before the look: what comes after it ends the wait below.
         if let Some(signals) = &mut signals {
-            signals.pending().for_each(|origin| pass_on(keeper, &origin));
+            let passed = signals.pending().filter(|origin| origin.signal != SIGCHLD);
+            passed.for_each(|origin| pass_on(keeper, &origin));
         }
         if let Some(status) = status_at_end(keeper)? {
             return Ok((status, is_late));
         }
+        let is_due = |at: Duration| begun.elapsed() >= at;
         match timeout {
-            Some(timeout) if begun.elapsed() >= timeout.saturating_add(GRACE) => {
+            Some(timeout) if is_due(timeout.saturating_add(GRACE)) => {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            Some(timeout) if begun.elapsed() >= timeout && !is_late => {
+            Some(timeout) if is_due(timeout) && !is_late => {
                 is_late = true;
                 tell_to_end(pid);
             }
             _ => {}
         }
-        std::thread::sleep(PAUSE);
+        let next = timeout.map(|timeout| if is_late { timeout.saturating_add(GRACE) } else { timeout });
+        let left = next.map(|next| next.saturating_sub(begun.elapsed()));
+        // After the kill, and where the end of a process cannot be waited for.
+        let is_polled = ended.is_none() || !keeper.is_told || left == Some(Duration::ZERO);
+        let pause = is_polled.then_some(PAUSE);
+        let left = [left.filter(|left| !left.is_zero()), pause].into_iter().flatten().min();
+        let signals = signals.as_ref().map(|signals| PollFd::new(signals.get_read(), PollFlags::IN));
+        let ended = ended.as_ref().map(|ended| PollFd::new(ended, PollFlags::IN));
+        let mut sources: Vec<PollFd<'_>> = [signals, ended].into_iter().flatten().collect();
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut sources, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+}
+
+/// Descriptor that becomes readable when a child has ended; `None` where the system has none.
+#[cfg(target_os = "linux")]
+fn end_of(pid: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of(_pid: Pid) -> Option<OwnedFd> {
+    None
 }
 
 /// A status, as this program's own.
@@ -415,28 +447,18 @@ fn tell_to_end(pid: Pid) {
     let _ = kill_process(pid, Signal::CONT);
 }
 
-/// Waits for the end of a child. If the child stops, and a shell waits for this process on a terminal, this process
-/// stops too; otherwise the shell would not notice, and the terminal would hang.
-fn wait(keeper: &Keeper) -> std::io::Result<WaitStatus> {
-    /// Ctrl-Z stops both at once, and `fg` wakes this one a moment before the child.
-    const SETTLED: Duration = Duration::from_millis(20);
-    // NOWAIT leaves the status for `status_at_end`, after the pause below.
-    let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
-    loop {
-        let seen = retry_on_intr(|| waitid(WaitId::Pid(keeper.pid), look))?;
-        if seen.is_some_and(|seen| seen.stopped()) {
-            std::thread::sleep(SETTLED);
-        }
-        if let Some(status) = status_at_end(keeper)? {
-            return Ok(status);
-        }
-    }
-}
-
 /// The status of a child that has ended. If it has stopped, this process stops with it.
 fn status_at_end(keeper: &Keeper) -> std::io::Result<Option<WaitStatus>> {
-    let Keeper { pid, terminals, monitored } = keeper;
+    /// Ctrl-Z stops both at once, and `fg` wakes this one a moment before the child.
+    const SETTLED: Duration = Duration::from_millis(20);
+    let Keeper { pid, terminals, monitored, .. } = keeper;
     let pid = *pid;
+    // NOWAIT leaves the status, for after the pause.
+    let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let Some(seen) = retry_on_intr(|| waitid(WaitId::Pid(pid), look))? else { return Ok(None) };
+    if seen.stopped() {
+        std::thread::sleep(SETTLED);
+    }
     let now = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG))?;
     match now {
         Some((_, status)) if !status.stopped() => return Ok(Some(status)),
@@ -469,29 +491,26 @@ fn is_in_foreground() -> bool {
     terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Ends a process after a timeout, unless it has ended before. Returns whether it was ended.
-fn end_after(timeout: Duration, pid: Pid, ended: &mpsc::Receiver<()>) -> bool {
-    let waits = |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
-    if !waits(timeout) {
-        return false;
-    }
-    tell_to_end(pid);
-    if waits(GRACE) {
-        let _ = kill_process(pid, Signal::KILL);
-    }
-    true
+/// Signals that this process was started to ignore, and those that it was started to block, as bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct SignalMasks {
+    ignored: u64,
+    blocked: u64,
 }
 
-/// The signals that this process was started to ignore, as bits.
 #[cfg(target_os = "linux")]
-fn ignored_signals() -> u64 {
-    let status =
-        sessile::files::read(std::path::Path::new("/proc/self/status")).ok().flatten().unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
-    u64::from_str_radix(mask.trim(), 16).unwrap_or(0)
+fn signal_masks() -> SignalMasks {
+    // Room for all of it: a file of the kernel has no length, and would be read in small parts.
+    let mut status = String::with_capacity(4096);
+    let _ = File::open("/proc/self/status").and_then(|file| file.take(1 << 16).read_to_string(&mut status));
+    let mask = |name: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0)
+    };
+    SignalMasks { ignored: mask("SigIgn:"), blocked: mask("SigBlk:") }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ignored_signals() -> u64 {
-    0
+fn signal_masks() -> SignalMasks {
+    SignalMasks::default()
 }

@@ -261,6 +261,35 @@ mod status {
     }
 
     #[test]
+    fn program_is_found_in_the_path_of_the_command() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = home();
+        home.write("one/tool/file", "");
+        home.write("two/tool", "#!/bin/sh\necho wrong\n");
+        for dir in ["three", "four"] {
+            let tool = home.write(format!("{dir}/tool"), format!("#!/bin/sh\necho {dir} $0\n"));
+            std::fs::set_permissions(tool, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let dirs = ["one", "two", "three", "four"].map(|dir| home.path(dir).to_str().unwrap().to_owned());
+        let path = format!("PATH={}:/usr/bin:/bin", dirs.join(":"));
+        let tool = home.path("three/tool");
+        for flags in [&[][..], &["--session", "s1"]] {
+            let flags = [flags, &["--env", &path]].concat();
+            let seen = run(&home, &flags, &["tool"]).ok().stdout();
+            assert_eq!(seen, format!("three {}\n", tool.display()), "{flags:?}");
+            // Programs that are several at once look at the name by which they were called.
+            let called =
+                run(&home, &flags, &["bash", "-c", "tr '\\0' ' ' </proc/$$/cmdline; :"]).ok().stdout();
+            assert!(called.starts_with("bash -c "), "{called}");
+        }
+        std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o644)).unwrap();
+        std::fs::remove_file(home.path("four/tool")).unwrap();
+        for flags in [&[][..], &["--session", "s1"]] {
+            run(&home, &[flags, &["--env", &path]].concat(), &["tool"]).run().exit(126);
+        }
+    }
+
+    #[test]
     fn a_signal_is_128_and_its_number() {
         let home = home();
         for (signal, status) in [("TERM", 143), ("KILL", 137), ("SEGV", 139)] {
