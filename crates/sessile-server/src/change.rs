@@ -255,6 +255,15 @@ impl StoreChange {
         }
     }
 
+    /// Number of last messages that come with the turn that the change asks for.
+    pub(crate) fn turn_history(&self) -> i64 {
+        match self {
+            StoreChange::Ask { resource: Resource::Turn { .. }, history, .. }
+            | StoreChange::Wait { resource: Resource::Turn { .. }, history, .. } => *history,
+            _ => 0,
+        }
+    }
+
     /// Key of the queue in which the change lets the next one come up. A shared holder of a lock lets the next shared one
     /// come up.
     pub(crate) fn freed_queue(&self) -> Option<String> {

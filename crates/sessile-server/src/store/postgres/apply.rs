@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::snapshot::{LoadedSnapshot, SnapshotLoad};
+use super::Inner;
+use super::snapshot::SnapshotLoad;
 use super::sql::Sql;
 use super::transaction::{PooledConnection, Step, TxError, params};
 use super::write::PostgresWrites;
-use super::{Inner, rows};
 use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::TokenId;
 use crate::request::{AuditedRead, Request};
@@ -35,25 +35,28 @@ pub(super) async fn attempt(
     let dependencies = Dependencies::of(&request.change);
     let mut link = PooledConnection::take(inner, user).await?;
 
-    let loading = SnapshotLoad::new(user, &dependencies, request.key.as_deref());
+    let loading = SnapshotLoad::new(request, &dependencies);
     let found = link.send(&loading.steps).await.map_err(lost)?;
-    let LoadedSnapshot { snapshot, has_heartbeat } = loading.read(&found, &inner.process).map_err(lost)?;
+    let present = match loading.presence(&found, &inner.process).map_err(lost)? {
+        // Rare: with one process, or without waiters.
+        Some(step) => link.send(&[step]).await.map_err(lost)?,
+        None => Vec::new(),
+    };
+    let present = present.first().map_or(&[][..], Vec::as_slice);
+    let snapshot = loading.read(&found, present, &inner.process).map_err(lost)?;
     let now = snapshot.now;
 
     let mut decision = decide(request, &inner.process, snapshot).map_err(failed)?;
-    if let Some(history) = decision.history() {
-        let params = params![user, history.session.as_str(), history.limit, i64::MAX];
-        let found = link.send(&[Step::Run(Sql::LastMessages, params)]).await.map_err(lost)?;
-        let messages = found.first().map_or(Ok(Vec::new()), |rows| rows::messages(rows)).map_err(lost)?;
-        decision.set_history(messages);
+    if decision.history().is_some() {
+        decision.set_history(loading.history(&found).map_err(lost)?);
     }
     let next = request.change.freed_queue().zip(decision.next_to_wake());
     let next = next.map(|(resource, position)| wakeups::mark(&request.user, &resource, position));
     let (outcome, writes) = decision.into_parts().map_err(failed)?;
 
     let mut steps = Vec::new();
-    let to_steps = PostgresWrites { user, process: &inner.process, now, has_heartbeat };
-    for write in writes {
+    let to_steps = PostgresWrites { user, process: &inner.process, now };
+    for write in to_steps.add_appended(writes, &mut steps) {
         to_steps.add(write, &mut steps);
     }
     if let Some(next) = next

@@ -22,6 +22,15 @@ pub(super) const SEND: &str = concat!(
     ") ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms"
 );
 
+/// The same for a process without a heartbeat in the last milliseconds: another one would only make all processes wait for its row.
+pub(super) const SEND_IF_DUE: &str = concat!(
+    "INSERT INTO process (id, seen_ms) SELECT $1, ",
+    now!(),
+    " WHERE NOT EXISTS (SELECT 1 FROM process WHERE id = $1 AND seen_ms > ",
+    now!(),
+    " - $2) ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms"
+);
+
 const DELETE_DEAD: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " - $1");
 
 /// Records that this process is alive, and deletes those that died long ago.

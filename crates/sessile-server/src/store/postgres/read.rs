@@ -63,17 +63,11 @@ impl QueryRun<'_> {
             }
             Query::Messages { session, after, limit, bytes } => {
                 let params = params![user(), session.to_string(), *after, (*limit).max(0), *bytes];
-                self.of(session, Step::Run(Sql::Messages, params), |rows| {
-                    rows::messages(rows).map(QueryAnswer::Messages)
-                })
-                .await
+                self.messages(Step::Run(Sql::Messages, params)).await
             }
             Query::LastMessages { session, limit, bytes } => {
                 let params = params![user(), session.to_string(), (*limit).max(0), *bytes];
-                self.of(session, Step::Run(Sql::LastMessages, params), |rows| {
-                    rows::messages(rows).map(QueryAnswer::Messages)
-                })
-                .await
+                self.messages(Step::Run(Sql::LastMessages, params)).await
             }
             Query::Entries { session, key, after, limit, bytes } => {
                 let after = after.clone().unwrap_or_default();
@@ -116,6 +110,15 @@ impl QueryRun<'_> {
                 Ok(Ok(QueryAnswer::Events(EventPage { events, last: row.try_get(0)? })))
             }
         }
+    }
+
+    /// Messages of a session, if it exists: one without messages has a row too.
+    async fn messages(&mut self, step: Step<'_>) -> Outcome {
+        let (_, rows) = self.read(vec![step]).await?;
+        if at(&rows, 0).is_empty() {
+            return Ok(Err(Refusal::NoSession));
+        }
+        rows::messages(at(&rows, 0)).map(|found| Ok(QueryAnswer::Messages(found)))
     }
 
     /// Answers a query about a session, if it exists.

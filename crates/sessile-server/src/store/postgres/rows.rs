@@ -50,16 +50,19 @@ pub(super) fn with_settings(sessions: &mut [LoadedSession], settings: &[Row]) ->
     Ok(())
 }
 
+/// Messages of a session that exists.
 pub(super) fn messages(rows: &[Row]) -> Result<Vec<MessageRecord>, Error> {
     let message = |row: &Row| {
-        Ok(MessageRecord {
-            number: row.try_get(0)?,
+        // The row of a session without messages has none.
+        let Some(number) = row.try_get(0)? else { return Ok(None) };
+        Ok(Some(MessageRecord {
+            number,
             token: turn_token::from_number(row.try_get(1)?),
             body: row.try_get::<_, Column<JsonText>>(2)?.0,
             at_ms: row.try_get(3)?,
-        })
+        }))
     };
-    rows.iter().map(message).collect()
+    rows.iter().filter_map(|row| message(row).transpose()).collect()
 }
 
 /// From the columns place, token, holder, `asked_ms`, `expires_ms`, shared, session.

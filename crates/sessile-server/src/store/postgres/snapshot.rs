@@ -12,6 +12,8 @@ use super::sql::Sql;
 use super::transaction::{Step, params};
 use crate::change::PRESENT_MS;
 use crate::ids::SessionId;
+use crate::model::MessageRecord;
+use crate::request::Request;
 use crate::rules::{
     ChangeSnapshot, Dependencies, QueueLock, QueuePlace, QueueSnapshot, StoredAnswer, StoredEntry,
 };
@@ -23,34 +25,30 @@ pub(super) struct SnapshotLoad<'a> {
     sessions: Option<usize>,
     next: Option<usize>,
     places: Option<usize>,
-    present: Option<usize>,
+    turn: Option<usize>,
     settings: Option<usize>,
     entry: Option<usize>,
     conversation: Option<usize>,
     answered: Option<usize>,
-}
-
-/// Snapshot that was loaded.
-pub(super) struct LoadedSnapshot {
-    pub(super) snapshot: ChangeSnapshot,
-    /// Whether this process has a recent heartbeat; not known, and so not, for a change without a queue.
-    pub(super) has_heartbeat: bool,
+    history: Option<usize>,
 }
 
 impl<'a> SnapshotLoad<'a> {
-    /// The statements for a change of a user, sent under an idempotency key.
-    pub(super) fn new(user: &'a str, dependencies: &'a Dependencies<'a>, key: Option<&'a str>) -> Self {
+    /// The statements for a change of a user.
+    pub(super) fn new(request: &'a Request, dependencies: &'a Dependencies<'a>) -> Self {
+        let user = request.user.as_str();
         let mut loading = SnapshotLoad {
             steps: vec![Step::Plain(BEGIN), Step::Run(Sql::As, params![user])],
             dependencies,
             sessions: None,
             next: None,
             places: None,
-            present: None,
+            turn: None,
             settings: None,
             entry: None,
             conversation: None,
             answered: None,
+            history: None,
         };
         let Dependencies { session, name, settings, queue, entry, conversation, .. } = dependencies;
         match (*session, *name) {
@@ -63,12 +61,12 @@ impl<'a> SnapshotLoad<'a> {
                 loading.sessions = loading.push(Sql::LockSessions, params![user, id, name]);
             }
         }
-        if let Some((resource, lock)) = queue {
+        if let Some((resource, QueueLock::Session)) = queue {
+            loading.turn = loading.push(Sql::TurnQueue, params![user, resource]);
+        } else if let Some((resource, lock)) = queue {
             let sql = if *lock == QueueLock::Insert { Sql::LockQueue } else { Sql::Queue };
             loading.next = loading.push(sql, params![user, resource]);
             loading.places = loading.push(Sql::Places, params![user, resource]);
-            loading.steps.push(Step::Other(heartbeat::PRESENT, params![PRESENT_MS]));
-            loading.present = Some(loading.steps.len() - 1);
         }
         if *settings {
             let ids: Vec<&str> = session.iter().map(|session| session.as_str()).collect();
@@ -80,8 +78,13 @@ impl<'a> SnapshotLoad<'a> {
         if let (Some(session), true) = (*session, *conversation) {
             loading.conversation = loading.push(Sql::Conversation, params![user, session.as_str()]);
         }
-        if let Some(key) = key {
+        if let Some(key) = request.key.as_deref() {
             loading.answered = loading.push(Sql::Answered, params![user, key]);
+        }
+        // Read with the rest: most who ask for a turn get it.
+        if let (Some(session), limit @ 1..) = (*session, request.change.turn_history()) {
+            loading.history =
+                loading.push(Sql::LastMessages, params![user, session.as_str(), limit, i64::MAX]);
         }
         loading
     }
@@ -91,30 +94,56 @@ impl<'a> SnapshotLoad<'a> {
         Some(self.steps.len() - 1)
     }
 
-    /// Snapshot from the rows of the statements, for a change that a process makes.
-    pub(super) fn read(&self, found: &[Vec<Row>], process: &str) -> Result<LoadedSnapshot, Error> {
+    /// The messages that come with a turn.
+    pub(super) fn history(&self, found: &[Vec<Row>]) -> Result<Vec<MessageRecord>, Error> {
+        self.history.and_then(|at| found.get(at)).map_or(Ok(Vec::new()), |rows| rows::messages(rows))
+    }
+
+    /// Statement that tells which processes are alive, if places of other processes than `process` were found.
+    pub(super) fn presence(&self, found: &[Vec<Row>], process: &str) -> Result<Option<Step<'a>>, Error> {
+        for row in self.places.or(self.turn).and_then(|at| found.get(at)).into_iter().flatten() {
+            let owner: Option<&str> = row.try_get(7)?;
+            if owner.is_some_and(|owner| owner != process) {
+                return Ok(Some(Step::Other(heartbeat::PRESENT, params![PRESENT_MS])));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Snapshot from the rows of the statements, for a change that a process makes, and the rows of the processes that are alive.
+    pub(super) fn read(
+        &self,
+        found: &[Vec<Row>],
+        present: &[Row],
+        process: &str,
+    ) -> Result<ChangeSnapshot, Error> {
         let rows = |at: Option<usize>| at.and_then(|at| found.get(at)).map_or(&[][..], Vec::as_slice);
         let now = rows(Some(1)).first().map_or(Ok(0), |row| row.try_get(1))?;
         let mut sessions = rows::sessions(rows(self.sessions))?;
         rows::with_settings(&mut sessions, rows(self.settings))?;
         let (session, named): (Vec<_>, Vec<_>) =
             sessions.into_iter().partition(|record| Some(&record.session.id) == self.dependencies.session);
-        let present: Vec<&str> =
-            rows(self.present).iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let present: Vec<&str> = present.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| {
-            let owner: String = row.try_get(7)?;
+            // The row of a turn without places has none.
+            let Some(owner): Option<String> = row.try_get(7)? else { return Ok(None) };
             // This process is alive whether or not its heartbeat has arrived.
             let is_present = owner == process || present.contains(&owner.as_str());
             let ticket = rows::ticket(row)?;
-            Ok(QueuePlace { ticket, process: owner, claim: row.try_get(8)?, is_present })
+            Ok(Some(QueuePlace { ticket, process: owner, claim: row.try_get(8)?, is_present }))
         };
-        let places = rows(self.places).iter().map(place).collect::<Result<_, Error>>()?;
-        let next = rows(self.next).first().map_or(Ok(1), |row| row.try_get(0))?;
+        let places = rows(self.places.or(self.turn)).iter();
+        let places = places.filter_map(|row| place(row).transpose()).collect::<Result<_, Error>>()?;
+        let next = match (rows(self.next).first(), rows(self.turn).first()) {
+            (Some(row), _) => row.try_get(0)?,
+            (None, Some(row)) => row.try_get::<_, Option<i64>>(9)?.unwrap_or(1),
+            (None, None) => 1,
+        };
         let entry = |row: &Row| Ok(StoredEntry::new(row.try_get(0)?, row.try_get(1)?));
         let conversation =
             rows(self.conversation).first().map(|row| row.try_get::<_, &str>(0)).transpose()?;
         let answered = |row: &Row| Ok(StoredAnswer { change: row.try_get(0)?, done: row.try_get(1)? });
-        let snapshot = ChangeSnapshot {
+        Ok(ChangeSnapshot {
             now,
             session: session.into_iter().next(),
             named: named.into_iter().next(),
@@ -122,7 +151,6 @@ impl<'a> SnapshotLoad<'a> {
             entry: rows(self.entry).first().map(entry).transpose()?,
             conversation: conversation.and_then(|stored| serde_json::from_str(stored).ok()),
             answered: rows(self.answered).first().map(answered).transpose()?,
-        };
-        Ok(LoadedSnapshot { snapshot, has_heartbeat: present.contains(&process) })
+        })
     }
 }

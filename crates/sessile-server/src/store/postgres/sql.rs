@@ -138,22 +138,35 @@ statements! {
         SELECT $1, session, 'conversation', '', $4, 1, $5 FROM agent_context
         WHERE {mine} AND context = $2 AND session = $3";
 
-    /// Up to the body that fills the page.
-    Messages = "SELECT number, token, body, at_ms FROM (
+    /// Up to the body that fills the page. A session without messages has one row without a number.
+    Messages = "SELECT number, token, body, at_ms FROM session LEFT JOIN (
             SELECT number, token, body, at_ms, sum(octet_length(body)) OVER (
                 ORDER BY number ROWS UNBOUNDED PRECEDING) - octet_length(body) AS size_before
             FROM (SELECT number, token, body, at_ms FROM message
                 WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4) AS found) AS page
-        WHERE size_before < $5 ORDER BY number";
-    /// Numbers have no gaps, so the last ones are found by the last one. From the body that fills the page.
-    LastMessages = "SELECT number, token, body, at_ms FROM (
+            ON size_before < $5
+        WHERE {mine} AND id = $2 ORDER BY number";
+    /// Numbers have no gaps, so the last ones are found by the last one. From the body that fills the page. A session without
+    /// messages has one row without a number.
+    LastMessages = "SELECT number, token, body, at_ms FROM session LEFT JOIN (
             SELECT number, token, body, at_ms, sum(octet_length(body)) OVER (
                 ORDER BY number DESC ROWS UNBOUNDED PRECEDING) - octet_length(body) AS size_before
             FROM message WHERE {mine} AND session = $2
                 AND number >= (SELECT next_message - $3 FROM session WHERE {mine} AND id = $2)) AS page
-        WHERE size_before < $4 ORDER BY number";
+            ON size_before < $4
+        WHERE {mine} AND id = $2 ORDER BY number";
     InsertMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)
         SELECT $1, $2, $3::bigint + n - 1, $4, body, $5 FROM unnest($6::text[]) WITH ORDINALITY AS given (body, n)";
+    /// Appends messages with their event, and deletes the conversation of an agent that does not know them.
+    AppendMessages = "WITH dropped AS (
+            DELETE FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'),
+        messages AS (
+            INSERT INTO message (user_id, session, number, token, body, at_ms)
+            SELECT $1, $2, $3::bigint + n - 1, $4::bigint, body, $5::bigint
+            FROM unnest($6::text[]) WITH ORDINALITY AS given (body, n)),
+        events AS (
+            INSERT INTO event (user_id, session, number, kind, body, at_ms) VALUES ($1, $2, $7, $8, $9, $5))
+        UPDATE session SET used_ms = $10, next_message = $11, next_event = $12 WHERE {mine} AND id = $2";
     CopyMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)
         SELECT $1, $3, number, 0, body, at_ms FROM message WHERE {mine} AND session = $2 AND number <= $4";
     CutMessages = "DELETE FROM message WHERE {mine} AND session = $2 AND number > $3";
@@ -171,6 +184,12 @@ statements! {
         ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
     Places = "SELECT place, token, holder, asked_ms, expires_ms, shared, session, process, claim FROM place
         WHERE {mine} AND resource = $2";
+    /// Number and places of a queue that the lock on its session protects. A queue without places has one row without one.
+    TurnQueue = "SELECT place, token, holder, asked_ms, expires_ms, shared, session, process, claim,
+            (SELECT next FROM queue WHERE {mine} AND resource = $2)
+        FROM (VALUES (true)) AS always LEFT JOIN (
+            SELECT place, token, holder, asked_ms, expires_ms, shared, session, process, claim FROM place
+            WHERE {mine} AND resource = $2) AS found ON true";
     PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim, shared,
             session)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)

@@ -175,7 +175,7 @@ impl PooledConnection {
             });
         }
         // Until all answers are in: if this future is dropped, the connection must not be reused.
-        self.idle = false;
+        let was_idle = std::mem::replace(&mut self.idle, false);
         let mut sent = Vec::with_capacity(steps.len());
         for (step, statement) in steps.iter().zip(&statements) {
             sent.push(Box::pin(async move {
@@ -192,8 +192,11 @@ impl PooledConnection {
         }
         // The first error is the cause of those after it.
         let rows = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-        self.idle = steps.iter().all(|step| !matches!(step, Step::Plain(_)))
-            || matches!(steps.last(), Some(Step::Plain("COMMIT")));
+        // A statement alone changes nothing about it: it may be one of an open transaction.
+        self.idle = match steps.iter().rfind(|step| matches!(step, Step::Plain(_))) {
+            None => was_idle,
+            Some(last) => matches!(last, Step::Plain("COMMIT")),
+        };
         Ok(rows)
     }
 }

@@ -3,6 +3,7 @@
 use super::heartbeat;
 use super::sql::Sql;
 use super::transaction::{Step, params};
+use crate::change::PRESENT_MS;
 use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Resource, SessionRecord, Ticket};
@@ -14,11 +15,73 @@ pub(super) struct PostgresWrites<'a> {
     /// Id of this process.
     pub(super) process: &'a str,
     pub(super) now: i64,
-    /// Whether this process has a recent heartbeat. Another one would only make all processes wait for its row.
-    pub(super) has_heartbeat: bool,
+}
+
+/// Writes of an append, which one statement carries out.
+#[derive(Default)]
+struct AppendedMessages<'c> {
+    messages: Option<(i64, Option<FencingToken>, &'c [JsonText])>,
+    event: Option<(i64, &'static str, String)>,
+    counters: Option<Box<LoadedSession>>,
 }
 
 impl PostgresWrites<'_> {
+    /// Adds the one statement of the writes that an append consists of. Returns the others, or all if it is another change.
+    pub(super) fn add_appended<'c>(
+        &self,
+        writes: Vec<Write<'c>>,
+        steps: &mut Vec<Step<'c>>,
+    ) -> Vec<Write<'c>> {
+        let is = |wanted: fn(&Write<'c>) -> bool| writes.iter().filter(|write| wanted(write)).count() == 1;
+        let is_append = is(|write| matches!(write, Write::DeleteConversation { .. }))
+            && is(|write| matches!(write, Write::InsertMessages { .. }))
+            && is(|write| matches!(write, Write::InsertEvent { .. }))
+            && is(|write| matches!(write, Write::UpdateCounters(_)));
+        if !is_append {
+            return writes;
+        }
+        let (mut appended, mut others) = (AppendedMessages::default(), Vec::new());
+        for write in writes {
+            match write {
+                Write::DeleteConversation { .. } => {}
+                Write::InsertMessages { first, token, bodies, .. } => {
+                    appended.messages = Some((first, token, bodies));
+                }
+                Write::InsertEvent { number, kind, body, .. } => {
+                    appended.event = Some((number, kind.name(), body.to_string()));
+                }
+                Write::UpdateCounters(record) => appended.counters = Some(record),
+                other => others.push(other),
+            }
+        }
+        let AppendedMessages { messages, event, counters } = appended;
+        if let (Some((first, token, bodies)), Some((number, kind, event)), Some(record)) =
+            (messages, event, counters)
+        {
+            let LoadedSession { session: SessionRecord { id, used_ms, messages, .. }, next_event, .. } =
+                *record;
+            let (user, session) = (self.user.to_owned(), String::from(id));
+            let token = turn_token::to_number(token);
+            let texts: Vec<&'c str> = bodies.iter().map(JsonText::get).collect();
+            let params = params![
+                user,
+                session,
+                first,
+                token,
+                self.now,
+                texts,
+                number,
+                kind,
+                event,
+                used_ms,
+                messages + 1,
+                next_event
+            ];
+            steps.push(Step::Run(Sql::AppendMessages, params));
+        }
+        others
+    }
+
     /// Adds the statements of a write.
     pub(super) fn add<'c>(&self, write: Write<'c>, steps: &mut Vec<Step<'c>>) {
         let (user, now) = (self.user.to_owned(), self.now);
@@ -87,8 +150,9 @@ impl PostgresWrites<'_> {
                 Step::Run(Sql::SetQueue, params![user, resource, next])
             }
             Write::PutPlace { resource, place } => put_place(user, resource, place),
-            Write::Heartbeat if self.has_heartbeat => return,
-            Write::Heartbeat => Step::Other(heartbeat::SEND, params![self.process.to_owned()]),
+            Write::Heartbeat => {
+                Step::Other(heartbeat::SEND_IF_DUE, params![self.process.to_owned(), PRESENT_MS])
+            }
             Write::DeleteAnswer { key } => Step::Run(Sql::DropAnswered, params![user, key]),
             Write::InsertAnswer { key, change, done } => {
                 Step::Run(Sql::InsertAnswered, params![user, key, change, done, now])
