@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use sessile::session::{NewSession, Owner, Session, Sessions};
 use sessile::{Error, World};
 
 const WRITERS: usize = 16;
-const APPENDS: usize = 100;
+const APPENDS: usize = 500;
 const TURNS: usize = 15;
 
 fn open(dir: &Path) -> Result<Sessions, Error> {
@@ -27,10 +28,11 @@ fn start(sessions: &mut Sessions) -> Result<Session, Error> {
     sessions.start(NewSession { name: None, context: None, owner, labels, idle: hour, max: hour })
 }
 
-/// Appends to a session of its own; how long each took.
-fn appends(dir: &Path) -> Result<Vec<Duration>, Error> {
-    let mut sessions = open(dir)?;
-    let session = start(&mut sessions)?;
+/// Appends to a session of its own, once all writers have one; how long each append took.
+fn appends(dir: &Path, ready: &Barrier) -> Result<Vec<Duration>, Error> {
+    let opened = open(dir).and_then(|mut sessions| Ok((start(&mut sessions)?, sessions)));
+    ready.wait();
+    let (session, mut sessions) = opened?;
     let said = json!({ "role": "user", "content": "what is the weather in the city where it always rains" });
     let mut took = Vec::new();
     for _ in 0..APPENDS {
@@ -68,10 +70,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sessions = open(dir)?;
     let shared = start(&mut sessions)?;
 
-    let begun = Instant::now();
-    let took: Vec<_> = std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(|| appends(dir))).collect();
-        writers.into_iter().filter_map(|writer| writer.join().ok()).collect()
+    let ready = Barrier::new(WRITERS + 1);
+    let (took, begun): (Vec<_>, Instant) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(|| appends(dir, &ready))).collect();
+        ready.wait();
+        let begun = Instant::now();
+        (writers.into_iter().filter_map(|writer| writer.join().ok()).collect(), begun)
     });
     let seconds = begun.elapsed().as_secs_f64();
     let mut took: Vec<Duration> = took.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
