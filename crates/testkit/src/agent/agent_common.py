@@ -152,6 +152,8 @@ async def play(kit, memory):
         return await kit.reply(kit.headers.get('a2a-version', ''))
     if word == 'got':
         return await kit.reply(kit.describe())
+    if word == 'note':
+        return await kit.reply(rest, 'note.md')
     if word == 'forget':
         context_id = kit.context_id
         for task_id in memory.forget(context_id):
@@ -184,6 +186,12 @@ async def play_task(kit, word, rest):
         for chunk in range(count):
             part = [('text', f'chunk {chunk + 1}\n')]
             await kit.artifact(part, name='chunks', id='chunks', append=chunk > 0, last=chunk + 1 == count)
+    elif word == 'header':
+        # A header of the request in pieces, as a model that repeats a credential would.
+        value = kit.headers.get(rest, '')
+        for at in range(0, len(value), 3):
+            part = [('text', value[at:at + 3])]
+            await kit.artifact(part, name='header', id='header', append=at > 0, last=at + 3 >= len(value))
     elif word == 'file':
         body = b'evil \x00\xff bytes\n'
         await kit.artifact([('file', body, '../../evil', 'application/octet-stream')], name='../../evil')

@@ -47,7 +47,8 @@ class Kit(BaseKit):
     def __init__(self, context, queue, store):
         super().__init__(context, queue, store, '')
 
-    async def reply(self, text):
+    async def reply(self, text, filename=None):
+        # Texts have no file names in this version.
         # A message of no task: the id that was made up for one is not told.
         parts = [Part(root=TextPart(text=text))]
         await self.queue.enqueue_event(

@@ -29,6 +29,18 @@ impl PythonAgent {
     /// Starts one on the SDK of this version. The one for 1.0 speaks 0.3 too, if the options have an interface of it.
     #[track_caller]
     pub fn start(sdk: Protocol, options: &AgentOptions) -> Self {
+        PythonAgent::start_with(sdk, options, false)
+    }
+
+    /// Starts one on the SDK of version 1.0 that signs its push notifications by a key of `/.well-known/jwks.json`.
+    #[track_caller]
+    pub fn start_signing() -> Self {
+        let options = AgentOptions { push: true, ..AgentOptions::of(Protocol::V1) };
+        PythonAgent::start_with(Protocol::V1, &options, true)
+    }
+
+    #[track_caller]
+    fn start_with(sdk: Protocol, options: &AgentOptions, signed_push: bool) -> Self {
         let (venv, script) = match sdk {
             Protocol::V1 => ("a2a-1", include_str!("agent_v1.py")),
             Protocol::V03 => ("a2a-03", include_str!("agent_v03.py")),
@@ -45,6 +57,7 @@ impl PythonAgent {
             "auth": auth(&options.auth),
             "accounts": Map::from_iter(accounts),
             "push": options.push,
+            "signed_push": signed_push,
             "older_card_path": options.older_card_path,
             "compat": options.speaks(Protocol::V03),
         });
