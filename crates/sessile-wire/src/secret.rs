@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
@@ -41,6 +43,23 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
+/// Base 64 forms of a text at every alignment: three forms, without the letters at the ends that depend
+/// on the bytes beside the text.
+pub fn base64_forms(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
+    let form = |before: usize| {
+        let mut padded = Zeroizing::new(vec![0u8; before]);
+        padded.extend_from_slice(text.as_bytes());
+        let encoded = Zeroizing::new(STANDARD_NO_PAD.encode(padded.as_slice()));
+        // The first letters of a shifted form mix in the bytes before the text: 2 after one byte, 3 after
+        // two.
+        let first = [0, 2, 3][before];
+        // Only whole groups of three bytes: the last letters of a part depend on what follows.
+        let last = padded.len() / 3 * 4;
+        encoded.as_bytes().get(first..last).map(|part| Zeroizing::new(part.to_vec()))
+    };
+    (0..3).filter_map(form).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +69,15 @@ mod tests {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "******** Some(********)");
         assert_eq!(secret.expose(), "hunter2");
+    }
+
+    #[test]
+    fn base64_form_occurs_in_the_base64_of_any_text_with_the_secret() {
+        let forms = base64_forms("hunter2hunter2");
+        for (before, after) in [("", ""), ("a", "b"), ("ab", "cd"), ("user:", "")] {
+            let text = STANDARD_NO_PAD.encode(format!("{before}hunter2hunter2{after}"));
+            let has = |form: &[u8]| text.as_bytes().windows(form.len()).any(|part| part == form);
+            assert!(forms.iter().any(|form| has(form)), "{text}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Client of one agent.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sessile::vault::Secret;
 use sessile_wire::a2a::{
@@ -12,6 +14,7 @@ use super::credential_provider::CredentialProvider;
 use super::discovery;
 use super::error::A2aError;
 use super::limits::ReplyLimits;
+use super::sent_secrets::SentSecrets;
 use super::transport::{Transport, TransportRequest};
 use crate::http::{HttpAddress, HttpClient, HttpResponse};
 
@@ -30,6 +33,8 @@ pub(crate) struct ClientOptions {
     pub(crate) bindings: Vec<ProtocolBinding>,
     /// Version of the protocol that the user requires.
     pub(crate) version: Option<ProtocolVersion>,
+    /// Secrets of the requests, which no error text repeats.
+    pub(crate) secrets: Arc<SentSecrets>,
 }
 
 impl ClientOptions {
@@ -75,10 +80,11 @@ impl<'a> AgentClient<'a> {
         cache: Option<&dyn CardCache>,
     ) -> Result<AgentCard, A2aError> {
         let named = options.named_address(url)?;
-        let wire = Transport::new(http, auth, &options.headers, &named, options.limits);
+        let wire = Transport::new(http, auth, options, &named);
         // Headers of the user may change the card.
         let cache = cache.filter(|_| options.headers.is_empty());
         discovery::find_card(&wire, &options.extensions, cache)
+            .map_err(|error| error.redacted(&options.secrets))
     }
 
     /// Client of an agent whose card is known.
@@ -126,7 +132,7 @@ impl<'a> AgentClient<'a> {
             headers.push((name, self.options.extensions.join(", ")));
         }
         let limits = self.options.limits;
-        let wire = Transport::new(self.http, self.auth, &self.options.headers, &self.named, limits);
+        let wire = Transport::new(self.http, self.auth, &self.options, &self.named);
         let coming = wire.ask(TransportRequest {
             method: http_method(call.method),
             address: self.named.parse_beside(&call.url)?,
@@ -138,10 +144,9 @@ impl<'a> AgentClient<'a> {
         })?;
         match coming.status {
             200..=299 => Ok(coming),
-            _ => {
-                Err(A2aError::of_response(coming, wire.has_sent_credential())
-                    .with_schemes(&self.card.schemes))
-            }
+            _ => Err(A2aError::of_response(coming, wire.has_sent_credential())
+                .with_schemes(&self.card.schemes)
+                .redacted(&self.options.secrets)),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sessile::text;
 use sessile_wire::a2a::{CallError, RpcError, RpcErrorKind, SecurityScheme};
 
+use super::sent_secrets::SentSecrets;
 use crate::http::{HttpError, HttpResponse};
 
 /// Failure of a request to an agent. `Display` sanitizes the texts of the agent.
@@ -127,6 +128,27 @@ impl A2aError {
             None if status >= 500 => A2aError::Server { status, url, body: first_words(&text) },
             None => A2aError::Rpc(RpcError::of_status(status, format!("HTTP status {status}"))),
         }
+    }
+
+    /// The same error with no secret that the agent repeats.
+    pub(super) fn redacted(mut self, secrets: &SentSecrets) -> Self {
+        match &mut self {
+            // These were cut, maybe in the middle of a secret.
+            A2aError::Malformed(text) | A2aError::Server { body: text, .. } => {
+                *text = secrets.redact_excerpt(text);
+            }
+            A2aError::Unauthorized { challenge: Some(text), .. }
+            | A2aError::UndefinedState { state: text } => {
+                *text = secrets.redact(text);
+            }
+            A2aError::Rpc(error) => {
+                for text in std::iter::once(&mut error.message).chain(&mut error.reason) {
+                    *text = secrets.redact(text);
+                }
+            }
+            _ => {}
+        }
+        self
     }
 
     /// The same error with the authentication schemes of the card, where they explain it.

@@ -16,6 +16,7 @@ pub(crate) mod fuzz;
 mod json;
 mod limits;
 mod operations;
+mod sent_secrets;
 pub(crate) mod signature;
 #[cfg(test)]
 mod tests;
@@ -29,3 +30,4 @@ pub(crate) use credential_provider::{CredentialProvider, RequestCredential};
 pub(crate) use error::A2aError;
 pub(crate) use limits::ReplyLimits;
 pub(crate) use operations::StreamEnd;
+pub(crate) use sent_secrets::{REDACTED, SentSecrets, is_secret_field};

@@ -155,11 +155,12 @@ impl AgentClient<'_> {
         let mut coming = self.ask(&AgentRequest::PushRemove { task, config })?;
         // The body may be empty, but an error in it counts.
         let said = coming.read_all(self.options.limits.bytes)?;
-        match json::parse(&said, self.options.limits.values) {
+        let removed = match json::parse(&said, self.options.limits.values) {
             Ok(raw) => error_of(&raw).map_or(Ok(()), Err),
             Err(_) if self.interface.binding == ProtocolBinding::Rest => Ok(()),
             Err(error) => Err(error),
-        }
+        };
+        removed.map_err(|error| error.redacted(&self.options.secrets))
     }
 
     fn follow_stream(
@@ -209,6 +210,10 @@ impl AgentClient<'_> {
 
     /// Result of a response. JSON-RPC wraps it, and either binding may hold an error in its place.
     pub(super) fn unwrapped(&self, said: &[u8]) -> Result<Value, A2aError> {
+        self.unwrapped_as_sent(said).map_err(|error| error.redacted(&self.options.secrets))
+    }
+
+    fn unwrapped_as_sent(&self, said: &[u8]) -> Result<Value, A2aError> {
         let mut raw = json::parse(said, self.options.limits.values)?;
         if let Some(error) = error_of(&raw) {
             return Err(error);

@@ -7,9 +7,11 @@ use sessile::vault::Secret;
 use ureq::http::Method;
 use zeroize::Zeroizing;
 
+use super::client::ClientOptions;
 use super::credential_provider::{CredentialProvider, RequestCredential};
 use super::error::A2aError;
 use super::limits::ReplyLimits;
+use super::sent_secrets::SentSecrets;
 use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, form};
 
 /// Maximum number of redirects.
@@ -24,6 +26,7 @@ pub(super) struct Transport<'a> {
     /// URL that the user named.
     pub(super) named: &'a HttpAddress,
     pub(super) limits: ReplyLimits,
+    secrets: &'a SentSecrets,
     has_sent_credential: Cell<bool>,
 }
 
@@ -43,11 +46,11 @@ impl<'a> Transport<'a> {
     pub(super) fn new(
         http: &'a HttpClient,
         auth: &'a dyn CredentialProvider,
-        extra: &'a [(String, Secret)],
+        options: &'a ClientOptions,
         named: &'a HttpAddress,
-        limits: ReplyLimits,
     ) -> Self {
-        Transport { http, auth, extra, named, limits, has_sent_credential: Cell::new(false) }
+        let (extra, limits, secrets) = (&options.headers, options.limits, &*options.secrets);
+        Transport { http, auth, extra, named, limits, secrets, has_sent_credential: Cell::new(false) }
     }
 
     /// Whether the last request carried a credential.
@@ -59,6 +62,9 @@ impl<'a> Transport<'a> {
     pub(super) fn ask(&self, mut request: TransportRequest<'_>) -> Result<HttpResponse, A2aError> {
         // Serialized once, for all redirects; a push notification's token may be in it.
         let body = request.body.map(|body| Zeroizing::new(body.to_string()));
+        if let Some(body) = request.body {
+            self.secrets.add_fields(body);
+        }
         let mut left = false;
         for _ in 0..=MAX_REDIRECTS {
             let coming = self.once(&request, body.as_deref().map(String::as_bytes), left)?;
@@ -116,6 +122,12 @@ impl<'a> Transport<'a> {
         let mut cookies = Zeroizing::new(String::new());
         let mut address = None;
         for credential in &credentials {
+            match credential {
+                RequestCredential::Header(name, secret) => self.secrets.add_header(name, secret.expose()),
+                RequestCredential::Query(_, secret) | RequestCredential::Cookie(_, secret) => {
+                    self.secrets.add(secret.expose());
+                }
+            }
             match credential {
                 RequestCredential::Header(name, secret) => headers.push((name, secret.expose())),
                 RequestCredential::Query(name, secret) => {

@@ -18,7 +18,9 @@ use super::agent_error;
 use super::card_cache::CardFiles;
 use super::credentials::{AgentCredentials, CallCredential};
 use super::wire_log::{WireLog, WireSink};
-use crate::a2a::{A2aError, AgentClient, CardCache, ClientOptions, CredentialProvider, ReplyLimits};
+use crate::a2a::{
+    A2aError, AgentClient, CardCache, ClientOptions, CredentialProvider, ReplyLimits, SentSecrets,
+};
 use crate::cli::Cx;
 use crate::commands::message::DeliveryLimits;
 use crate::error::{AgentError, Failure};
@@ -129,15 +131,27 @@ impl AgentArgs {
             limits.total = time;
             limits.stream = Some(time);
         }
-        let all = named.headers.iter().chain(&self.header);
-        let headers = all.map(|text| header(state, text)).collect::<Result<Vec<_>, _>>()?;
+        let (mut headers, secrets) = (Vec::new(), Arc::new(SentSecrets::default()));
+        for text in named.headers.iter().chain(&self.header) {
+            let (name, value) = header(state, text)?;
+            let is_file = text.split_once(':').is_some_and(|(_, value)| value.trim_start().starts_with('@'));
+            // Other values are plain, such as the name of a team, and would be redacted in ordinary text.
+            if is_file || sessile::secrets::looks_secret(&name) {
+                secrets.add_header(&name, value.expose());
+            }
+            headers.push((name, value));
+        }
         let call = self.call_credential(cx)?;
         if !Site::of_url(&named.url)?.is_private() {
             refuse_secrets_in_the_clear(named, &headers, call.is_some())?;
         }
         Ok(AgentConnection {
             named,
-            http: self.http_client(cx, named, wire_log)?,
+            http: self.http_client(
+                cx,
+                named,
+                wire_log.map(|sink| WireLog::new(sink, Arc::clone(&secrets))),
+            )?,
             credentials: AgentCredentials::new(state, named).with_call_credential(call),
             options: ClientOptions {
                 extensions: self.extension.clone(),
@@ -146,17 +160,18 @@ impl AgentArgs {
                 allow_http: named.allow_http,
                 bindings: self.transport.iter().filter_map(|word| ProtocolBinding::named(word)).collect(),
                 version: self.a2a_version.as_deref().and_then(ProtocolVersion::named),
+                secrets,
             },
         })
     }
 
-    fn http_client(&self, cx: &Cx, named: &Named, wire_log: Option<WireSink>) -> Result<HttpClient, Failure> {
+    fn http_client(&self, cx: &Cx, named: &Named, wire_log: Option<WireLog>) -> Result<HttpClient, Failure> {
         let mut http = HttpClient::new(TrustRoots::System);
         if let Some(connect) = self.connect_timeout {
             http = http.with_connect_timeout(connect);
         }
-        if let Some(sink) = wire_log {
-            http = http.with_observer(Arc::new(WireLog::new(sink)));
+        if let Some(log) = wire_log {
+            http = http.with_observer(Arc::new(log));
         }
         if self.insecure {
             let is_here = HttpOrigin::of_url(&named.url).is_ok_and(|origin| origin.is_loopback());

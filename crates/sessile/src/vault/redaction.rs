@@ -5,9 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rustix::fs::OFlags;
+use sessile_wire::secret::base64_forms;
 use zeroize::Zeroizing;
 
 use crate::vault::Credential;
@@ -38,7 +37,7 @@ impl Vault<'_> {
             if text.len() >= SHORTEST {
                 wanted.push(Zeroizing::new(text.as_bytes().to_vec()));
                 // Tools keep logins in base 64 too, as a header of basic authentication has them.
-                wanted.extend(in_base64(text));
+                wanted.extend(base64_forms(text).into_iter().filter(|form| form.len() >= SHORTEST));
             }
         }
         let mut blotted = RedactionReport::default();
@@ -47,23 +46,6 @@ impl Vault<'_> {
         }
         blotted
     }
-}
-
-/// Base 64 forms of a text at every alignment: three forms, without the letters at the ends that depend
-/// on what stands around it.
-fn in_base64(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
-    let form = |before: usize| {
-        let mut padded = Zeroizing::new(vec![0u8; before]);
-        padded.extend_from_slice(text.as_bytes());
-        let encoded = Zeroizing::new(STANDARD_NO_PAD.encode(padded.as_slice()));
-        // The first letters of a shifted form mix in the bytes before the text: 2 after one byte, 3 after
-        // two.
-        let first = [0, 2, 3][before];
-        // Only whole groups of three bytes: the last letters of a part depend on what follows.
-        let last = padded.len() / 3 * 4;
-        encoded.as_bytes().get(first..last).map(|part| Zeroizing::new(part.to_vec()))
-    };
-    (0..3).filter_map(form).filter(|part| part.len() >= SHORTEST).collect()
 }
 
 fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut RedactionReport) {
@@ -148,6 +130,7 @@ fn find(content: &[u8], secret: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
     #[test]
@@ -169,7 +152,7 @@ mod tests {
             .collect();
         let other = write("other", "nothing here");
         let mut wanted = vec![Zeroizing::new(b"hunter2hunter2".to_vec())];
-        wanted.extend(in_base64("hunter2hunter2"));
+        wanted.extend(base64_forms("hunter2hunter2"));
         // What has another name elsewhere stays as it is there; what may not be written is replaced.
         let elsewhere = dir.path().join("elsewhere");
         let linked = write("linked", "x hunter2hunter2 y");

@@ -16,6 +16,7 @@ mod long_process;
 mod message;
 mod sdks;
 mod tables;
+mod wire_log;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
