@@ -55,11 +55,12 @@ pub(crate) fn save_parts(dir: &Path, name: &str, parts: Vec<Part>) -> Result<Vec
     for part in join_texts(parts) {
         let given = match &part {
             Part::File { name, .. } => name.as_deref(),
+            Part::TextFile { name, .. } => Some(name.as_str()),
             _ => None,
         };
         let (content, ending) = match &part {
             Part::Typed { part, .. } => (part.summary().into_bytes(), "txt"),
-            Part::Text(text) => (text.clone().into_bytes(), "txt"),
+            Part::Text(text) | Part::TextFile { text, .. } => (text.clone().into_bytes(), "txt"),
             Part::File { bytes, .. } => (bytes.clone(), "bin"),
             Part::Data(data) | Part::Other(data) => (format!("{data:#}\n").into_bytes(), "json"),
             // The URL is a claim of the agent, so it is not fetched.
@@ -75,10 +76,11 @@ pub(crate) fn save_parts(dir: &Path, name: &str, parts: Vec<Part>) -> Result<Vec
 fn join_texts(parts: Vec<Part>) -> Vec<Part> {
     let mut all: Vec<Part> = Vec::new();
     for part in parts {
-        match (all.last_mut(), part) {
-            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
-            (_, part) => all.push(part),
-        }
+        let rest = match all.last_mut() {
+            Some(last) => last.append(part),
+            None => Some(part),
+        };
+        all.extend(rest);
     }
     all
 }

@@ -12,6 +12,15 @@ use super::field::string;
 pub enum Part {
     /// Text.
     Text(String),
+    /// Text of a file. Only version 1.0 has it.
+    TextFile {
+        /// Content.
+        text: String,
+        /// File name. From an agent it may be any text, also a path out of the directory.
+        name: String,
+        /// Media type.
+        mime: Option<String>,
+    },
     /// Content of a file.
     File {
         /// Content.
@@ -65,6 +74,15 @@ impl Part {
             }
             (Part::Text(text), Dialect::V03JsonRpc) => json!({ "kind": "text", "text": text }),
             (Part::Text(text), _) => json!({ "text": text }),
+            (Part::TextFile { text, .. }, Dialect::V03JsonRpc) => json!({ "kind": "text", "text": text }),
+            (Part::TextFile { text, .. }, Dialect::V03Rest) => json!({ "text": text }),
+            (Part::TextFile { text, name, mime }, Dialect::V1) => {
+                let mut raw = json!({ "text": text, "filename": name });
+                if let Some(mime) = mime {
+                    raw["mediaType"] = mime.as_str().into();
+                }
+                raw
+            }
             (Part::Data(data), Dialect::V1) => json!({ "data": data }),
             (Part::Data(data), Dialect::V03JsonRpc) => json!({ "kind": "data", "data": object(data) }),
             (Part::Data(data), Dialect::V03Rest) => json!({ "data": { "data": object(data) } }),
@@ -91,7 +109,7 @@ impl Part {
             if facts.is_empty() { name } else { format!("{name} ({})", facts.join(", ")) }
         };
         match self {
-            Part::Text(text) => text.clone(),
+            Part::Text(text) | Part::TextFile { text, .. } => text.clone(),
             Part::Typed { part, .. } => part.summary(),
             Part::Data(data) => format!("{data:#}"),
             Part::File { bytes, name, mime } => format!("[{}]", file(name, mime, Some(bytes.len()))),
@@ -100,16 +118,42 @@ impl Part {
         }
     }
 
-    /// Whether it is a text.
+    /// Whether it is a text without a file name.
     pub fn is_text(&self) -> bool {
         matches!(self, Part::Text(_))
+    }
+
+    /// Text, also of a file.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Part::Text(text) | Part::TextFile { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Appends a part if both are chunks of one text, or gives it back.
+    #[must_use]
+    pub fn append(&mut self, part: Part) -> Option<Part> {
+        match (self, part) {
+            (Part::Text(text), Part::Text(more)) => text.push_str(&more),
+            (Part::TextFile { text, name, .. }, Part::TextFile { text: more, name: other, .. })
+                if *name == other =>
+            {
+                text.push_str(&more);
+            }
+            (_, part) => return Some(part),
+        }
+        None
     }
 
     pub(super) fn from_json(raw: &Value, dialect: Dialect) -> Self {
         let other = || Part::Other(raw.clone());
         // By the fields, not by `kind`, which only one of the dialects has.
         if let Some(text) = string(raw, &["text"]) {
-            return Part::Text(text);
+            return match string(raw, &["filename"]).filter(|name| !name.is_empty()) {
+                Some(name) => Part::TextFile { text, name, mime: string(raw, &["mediaType"]) },
+                None => Part::Text(text),
+            };
         }
         if let Some(data) = raw.get("data") {
             let inner = if dialect == Dialect::V03Rest { data.get("data") } else { None };
@@ -175,40 +219,32 @@ fn file(
 ///
 /// A chunk begins or ends within a line, so white space at an edge tells it from a paragraph.
 pub(super) fn join_chunks(parts: Vec<Part>) -> Vec<Part> {
-    let has_edge = |part: &Part| match part {
-        Part::Text(text) => text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace),
-        _ => false,
+    let has_edge = |part: &Part| {
+        part.text()
+            .is_some_and(|text| text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace))
     };
     if !parts.iter().any(has_edge) {
         return parts;
     }
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {
-        match (joined.last_mut(), part) {
-            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
-            (_, part) => joined.push(part),
-        }
+        let rest = match joined.last_mut() {
+            Some(last) => last.append(part),
+            None => Some(part),
+        };
+        joined.extend(rest);
     }
     joined
 }
 
 /// Texts without anything between them, to compare what was streamed with what came as a whole.
 pub(super) fn bare_text(parts: &[Part]) -> String {
-    parts
-        .iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
-        .collect()
+    parts.iter().filter_map(Part::text).collect()
 }
 
 /// Text parts, each on lines of its own.
 pub(super) fn joined_text(parts: &[Part]) -> String {
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
+    let texts: Vec<&str> = parts.iter().filter_map(Part::text).collect();
     texts.join("\n")
 }
 
@@ -254,6 +290,19 @@ mod tests {
         assert_eq!(file.to_json(Dialect::V03Rest)["file"]["fileWithBytes"], BASE64.encode("AP8+"));
         let once = json!({"file": {"fileWithBytes": "AP8+", "name": "a.bin", "mimeType": "application/x"}});
         assert_eq!(Part::from_json(&once, Dialect::V03Rest), file, "{bytes:?}");
+    }
+
+    #[test]
+    fn text_with_a_file_name_is_a_file_in_version_1() {
+        let raw = json!({"text": "a,b\n", "filename": "a.csv", "mediaType": "text/csv"});
+        let part = Part::from_json(&raw, Dialect::V1);
+        assert_eq!((part.is_text(), part.text(), part.summary()), (false, Some("a,b\n"), "a,b\n".to_owned()));
+        assert_eq!(part.to_json(Dialect::V1), raw);
+        assert_eq!(part.to_json(Dialect::V03Rest), json!({"text": "a,b\n"}));
+        let chunks = vec![part.clone(), part.clone(), Part::Text("c".to_owned())];
+        let joined = join_chunks(chunks);
+        assert_eq!((joined.len(), joined[0].text()), (2, Some("a,b\na,b\n")));
+        assert!(Part::from_json(&json!({"text": "x", "filename": ""}), Dialect::V1).is_text());
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl AgentReply {
         // With another line break at its end.
         let is_repeated =
             !text.trim().is_empty() && streamed.iter().any(|streamed| streamed.trim() == text.trim());
-        parts.into_iter().filter(|part| !(is_repeated && part.is_text())).collect()
+        parts.into_iter().filter(|part| !(is_repeated && part.text().is_some())).collect()
     }
 
     fn take_task(&mut self, task: &AgentTask) -> Vec<Part> {
@@ -199,9 +199,14 @@ fn added_parts(before: &[Part], now: Vec<Part>) -> Vec<Part> {
     let mut known = whole.len() - rest.len();
     for part in now {
         match part {
-            Part::Text(text) if text.len() <= known => known -= text.len(),
+            Part::Text(text) | Part::TextFile { text, .. } if text.len() <= known => known -= text.len(),
             Part::Text(text) => {
                 added.push(Part::Text(text.get(known..).unwrap_or(&text).to_owned()));
+                known = 0;
+            }
+            Part::TextFile { text, name, mime } => {
+                let text = text.get(known..).unwrap_or(&text).to_owned();
+                added.push(Part::TextFile { text, name, mime });
                 known = 0;
             }
             part if before.contains(&part) => {}

@@ -35,6 +35,7 @@ impl ChatArtifact {
         all.extend(parts.filter(|part| !part.is_text()).map(|part| {
             let name = match &part {
                 Part::File { name, .. } | Part::Link { name, .. } => name.as_deref(),
+                Part::TextFile { name, .. } => Some(name.as_str()),
                 _ => None,
             };
             ChatArtifact { name: name.unwrap_or("message").to_owned(), id: None, parts: vec![part] }
@@ -54,6 +55,9 @@ impl ChatArtifact {
     pub(crate) fn facts(&self) -> String {
         let fact = |part: &Part| match part {
             Part::Text(text) => format!("text, {} bytes", text.len()),
+            Part::TextFile { text, mime, .. } => {
+                format!("{}, {} bytes", mime.as_deref().unwrap_or("text"), text.len())
+            }
             Part::File { bytes, mime, .. } => {
                 format!("{}, {} bytes", mime.as_deref().unwrap_or("file"), bytes.len())
             }

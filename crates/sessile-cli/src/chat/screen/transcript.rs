@@ -127,7 +127,7 @@ fn block_lines(entry: &ChatEntry, block: &EntryBlock, has_content: bool) -> Vec<
         EntryBlock::ArtifactName(name) => {
             vec![StyledLine::new(format!("[artifact {}]", shown(name)), TextKind::Strong)]
         }
-        EntryBlock::Part(part @ (Part::Data(_) | Part::Typed { .. })) => {
+        EntryBlock::Part(part @ (Part::Data(_) | Part::TextFile { .. } | Part::Typed { .. })) => {
             plain(&part.summary(), TextKind::Code)
         }
         // A name with line breaks could look like a text of its own.

@@ -397,6 +397,7 @@ pub(super) fn stored_message(outgoing: &OutgoingMessage) -> Value {
 fn stored_part(part: &Part) -> Value {
     match part {
         Part::Text(text) => json!({ "text": text }),
+        Part::TextFile { text, name, mime } => json!({ "text": text, "name": name, "mime": mime }),
         Part::File { name, mime, bytes } => {
             // Without its content: the history would hold every file that was ever sent.
             json!({ "file": { "name": name, "mime": mime, "size": bytes.len() } })

@@ -174,7 +174,8 @@ impl<'a> ReplyCollector<'a> {
             }
             None => cx.out.detail("the conversation was not saved"),
         }
-        let has_files = parts.iter().any(|part| matches!(part, Part::File { .. })) && dir.is_none();
+        let is_file = |part: &Part| matches!(part, Part::File { .. } | Part::TextFile { .. });
+        let has_files = parts.iter().any(is_file) && dir.is_none();
         cx.out.aside(&summary(cx, agent, &log, &place, state, has_files));
         log.into_saved()?;
         match state {
@@ -259,7 +260,7 @@ pub(crate) fn parts_text(parts: &[Part]) -> String {
 
 fn part_text(part: &Part) -> String {
     match part {
-        Part::Text(_) | Part::Data(_) => part.summary(),
+        Part::Text(_) | Part::TextFile { .. } | Part::Data(_) => part.summary(),
         // A name with line breaks could look like a text of its own.
         _ => shown(part.summary()),
     }

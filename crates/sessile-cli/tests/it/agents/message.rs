@@ -124,6 +124,21 @@ fn artifacts_are_saved_to_one_directory() {
 }
 
 #[test]
+fn text_with_a_file_name_is_printed_and_saved() {
+    let (home, agent) = (home(), PythonAgent::shared(Protocol::V1));
+    for words in [&["message", "send"], &["message", "stream"]] {
+        let call = home.call(words).args(&[agent.url(), "note # Plan", "--save-artifacts", "out"]);
+        let done = call.ok();
+        assert!(done.stdout().starts_with("# Plan\n") && done.stdout().contains("saved "), "{}", done.told());
+    }
+    for name in ["out/note.md", "out/note-2.md"] {
+        assert_eq!(std::fs::read_to_string(home.path(name)).unwrap(), "# Plan", "{name}");
+    }
+    let unsaved = home.call(&["message", "send", agent.url(), "note # Plan"]).ok();
+    assert!(unsaved.stderr().contains("save its files: --save-artifacts DIR"), "{}", unsaved.told());
+}
+
+#[test]
 fn credential_is_sent_only_to_its_agent() {
     let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
     let (home, agent, other) = (home(), ScriptedAgent::start(options), agent());

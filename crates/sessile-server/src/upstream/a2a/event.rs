@@ -115,7 +115,7 @@ fn message_text(message: &AgentMessage) -> String {
 /// Text of parts: text unchanged, data as JSON, files omitted.
 fn texts(parts: &[Part]) -> Vec<String> {
     let text = |part: &Part| match part {
-        Part::Text(text) => Some(text.clone()),
+        Part::Text(text) | Part::TextFile { text, .. } => Some(text.clone()),
         Part::Data(Value::Null) => None,
         Part::Data(data) => Some(data.to_string()),
         Part::File { .. } | Part::Link { .. } | Part::Typed { .. } | Part::Other(_) => None,
