@@ -136,9 +136,11 @@ impl Diagnostic for AgentError {
                 format!("if your messages follow the extension, declare support: {}", flags.join(" "))
             }
             Self::TaskOver { .. } | Self::TaskNotFound { .. } => {
-                "start another task: send the message without --task-id; start another conversation: --new"
+                "start another task: send the message without --task-id; start another conversation: --new; show the \
+                 agent's answer: --debug"
                     .to_owned()
             }
+            Self::Refused { .. } => "show the request and the agent's answer: --debug".to_owned(),
             Self::NotSaved { context_id: Some(id), .. } => {
                 format!("do not send it again; continue with --context-id {}", shell_quoted(id))
             }

@@ -223,10 +223,10 @@ fn summary(
     if cx.out.is_text() && !log.is_stored() {
         facts.push(format!(
             "the conversation was not stored; pass --session NAME, or continue: {}",
-            continuing(cx, agent, log)
+            continuing(cx, agent, log, state)
         ));
     } else if cx.out.is_text() && (cx.state.world().streams().stdout || log.needs_id()) {
-        facts.push(format!("continue: {}", continuing(cx, agent, log)));
+        facts.push(format!("continue: {}", continuing(cx, agent, log, state)));
     }
     facts.join("; ")
 }
@@ -282,7 +282,7 @@ fn wrapped(field: &str, raw: Value) -> Value {
 }
 
 /// The command that continues the conversation, as this one was called.
-fn continuing(cx: &Cx, agent: &str, log: &ConversationLog<'_>) -> String {
+fn continuing(cx: &Cx, agent: &str, log: &ConversationLog<'_>, state: Option<TaskState>) -> String {
     let named = cx.state.agent(agent).ok().and_then(|agent| agent.name);
     let mut command = format!("sessile message send {}", shell_quoted(named.as_deref().unwrap_or(agent)));
     if let Some(conversation) = log.conversation().filter(|_| log.needs_id()) {
@@ -294,7 +294,9 @@ fn continuing(cx: &Cx, agent: &str, log: &ConversationLog<'_>) -> String {
         }
         (Some(_), None) => {}
         (None, _) => {
-            for (flag, id) in [("--context-id", &log.context_id), ("--task-id", &log.task_id)] {
+            // An agent refuses a message for a task that has ended.
+            let task_id = log.task_id.as_ref().filter(|_| state.is_some_and(TaskState::waits));
+            for (flag, id) in [("--context-id", log.context_id.as_ref()), ("--task-id", task_id)] {
                 if let Some(id) = id {
                     command.push_str(&format!(" {flag} {}", shell_quoted(id)));
                 }

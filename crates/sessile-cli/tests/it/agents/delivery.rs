@@ -38,6 +38,25 @@ fn assert_followed_after(signal: &str) {
 }
 
 #[test]
+fn command_that_continues_works_as_printed() {
+    let (home, agent) = (home(), PythonAgent::shared(Protocol::V1));
+    for (text, next, answer) in
+        [("task done", "task more", "more"), ("ask", "Ann", "hello Ann"), ("fail", "task x", "x")]
+    {
+        let note = home.call(&["message", "send", agent.url(), text]).run().stderr();
+        let command = note.split("continue: sessile ").nth(1).unwrap_or_else(|| panic!("{note}"));
+        let words = command.trim().replace("\"...\"", "");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let done = home.call(&words).args(&[next, "-ojson"]).ok().json();
+        assert_eq!(done["text"], answer, "{command}");
+        assert_eq!(
+            Some(done["context_id"].as_str().unwrap()),
+            words.iter().position(|word| *word == "--context-id").map(|at| words[at + 1])
+        );
+    }
+}
+
+#[test]
 fn killed_send_leaves_a_task_that_watch_follows() {
     assert_followed_after("-KILL");
 }
