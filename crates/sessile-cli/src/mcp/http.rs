@@ -14,7 +14,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -191,7 +191,7 @@ impl HttpHandler {
                 (StatusCode::FORBIDDEN, "connection of another user refused; use --token-file")
             }
             _ if request.uri().path() != PATH => (StatusCode::NOT_FOUND, "not found; the endpoint is /mcp"),
-            _ => return self.service.handle(request).await,
+            _ => return self.answer_message(request).await,
         };
         let code = if status == StatusCode::NOT_FOUND { Code::Usage } else { Code::CredentialRejected };
         let body = json!({ "error": Report::new(code, message).to_body() }).to_string();
@@ -200,6 +200,16 @@ impl HttpHandler {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+
+    async fn answer_message(&self, request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
+        let is_end = request.method() == Method::DELETE;
+        let mut response = self.service.handle(request).await;
+        // The official client reports an end that is only accepted as a failure.
+        if is_end && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
         }
         response
     }

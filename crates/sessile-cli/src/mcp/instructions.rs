@@ -27,6 +27,8 @@ pub(super) fn instructions(state: &State, offer: Offer) -> String {
         if offer.asks_to_run() {
             text.push_str(" A person approves each command first.");
         }
+    } else {
+        text.push_str(offer.why_no_commands());
     }
     text.push_str(
         " Lists have pages: pass `next_cursor` as `cursor`. Durations are like 30s, 10m, 2h. A failure is JSON with a \

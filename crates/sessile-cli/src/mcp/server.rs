@@ -72,6 +72,17 @@ impl Offer {
         !self.access.run
     }
 
+    /// Reason why no tool that runs commands is offered, for the instructions.
+    pub(super) fn why_no_commands(self) -> &'static str {
+        match self.access.read_only {
+            true => " The server was started with --read-only: it changes nothing and runs no commands.",
+            false => {
+                " The server runs no commands, because the client cannot ask its person (elicitation). A person can start \
+                 the server with --allow-run."
+            }
+        }
+    }
+
     fn find(self, name: &str) -> Result<&'static Tool, ErrorData> {
         let wrong = |why: String| ErrorData::invalid_params(why, None);
         match TOOLS.iter().find(|tool| tool.name == name) {

@@ -98,7 +98,7 @@ pub(super) const TOOLS: &[Tool] = &[
             &[
                 LOCK,
                 takes("ttl", InputTarget::Flag("--ttl"), "default 10m"),
-                takes("wait", InputTarget::Flag("--lock-timeout"), "default 5s"),
+                takes("wait", InputTarget::Flag("--lock-timeout"), "--lock-timeout in hints; default 5s"),
                 takes("shared", InputTarget::Flag("--shared"), "beside other shared holders").switch(),
                 takes("session", InputTarget::Flag("--session"), "owner; its stop releases the lock"),
             ],

@@ -44,10 +44,13 @@ impl HttpServer {
 
     /// Sends a request and returns the status and the rest of what came within a second.
     fn post(&self, headers: &str, body: &Value) -> (u16, String) {
+        self.request("POST", headers, &body.to_string())
+    }
+
+    fn request(&self, method: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        let body = body.to_string();
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, \
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, \
              text/event-stream\r\nContent-Length: {}\r\nConnection: close\r\n{headers}\r\n",
             self.address(),
             body.len()
@@ -129,6 +132,21 @@ fn inspector_calls_tools_over_http() {
         assert_eq!(inspector.list(&url).len(), 29);
         content(&inspector.call(&url, "list_contexts", &[]));
     }
+}
+
+#[test]
+fn delete_of_a_client_session_returns_204() {
+    let home = home_with(&["staging"]);
+    let server = HttpServer::with_token(&home, &[]);
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    let (status, greeted) = server.post(&token, &hello());
+    assert_eq!(status, 200, "{greeted}");
+    let id = greeted
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap_or_else(|| panic!("{greeted}"));
+    let headers = format!("{token}mcp-session-id: {id}\r\nmcp-protocol-version: {USUAL}\r\n");
+    assert_eq!(server.request("DELETE", &headers, "").0, 204);
 }
 
 #[test]

@@ -269,6 +269,11 @@ fn instructions_name_only_offered_tools() {
             assert!(!words.contains(&tool.as_str()), "{flags:?} name {tool}: {text}");
         }
         assert_eq!(text.contains("`run`"), offered.contains(&"run".to_owned()), "{flags:?}: {text}");
+        assert_ne!(
+            text.contains("runs no commands"),
+            offered.contains(&"run".to_owned()),
+            "{flags:?}: {text}"
+        );
         let is_there = flags.contains(&"web");
         assert_eq!(text.contains("works in session web"), is_there, "{flags:?}: {text}");
         assert_eq!(
