@@ -1,7 +1,7 @@
 //! Receiver of push notifications: what the official SDK sends is verified, everything else is refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -113,6 +113,98 @@ fn notifications_of_the_official_sdk_are_verified_and_printed() {
     assert!(events.iter().all(|event| event["source"] == "agent"), "{events:?}");
     assert!(events.iter().any(|event| event["text"] == "done"), "{events:?}");
     assert_eq!(receiver.stop(), (String::new(), Some(0)));
+}
+
+#[test]
+fn notifications_signed_with_the_official_sdk_are_verified() {
+    let home = home();
+    let (agent, other) = (PythonAgent::start_signing(), PythonAgent::start_signing());
+    let keys = format!("{}/.well-known/jwks.json", agent.url());
+    let mut receiver = Receiver::start(&home, &["--jwks", &keys, "-ojsonl"]);
+    let url = receiver.url.clone();
+    // With another key, and with no JWT at all.
+    ask(other.url(), "task forged", &url);
+    ask(PythonAgent::shared(Protocol::V1).url(), "task unsigned", &url);
+    let noted = |receiver: &Receiver, text: &str| receiver.notes.lock().unwrap().contains(text);
+    eventually("the refusals", || {
+        noted(&receiver, "no key of the JWK set signed the JWT") && noted(&receiver, "the JWT is missing")
+    });
+    ask(agent.url(), "slow 200 done", &url);
+    let mut events = vec![receiver.event()];
+    while events.last().unwrap()["state"] != "completed" {
+        events.push(receiver.event());
+    }
+    assert!(events.iter().all(|event| event["task_id"] == events[0]["task_id"]), "{events:?}");
+    assert!(events.iter().any(|event| event["text"] == "done"), "{events:?}");
+    assert_eq!(receiver.stop(), (String::new(), Some(0)));
+}
+
+#[test]
+fn signed_notification_for_another_audience_or_body_is_refused() {
+    let (home, agent) = (home(), PythonAgent::start_signing());
+    let keys = format!("{}/.well-known/jwks.json", agent.url());
+    let mut elsewhere =
+        Receiver::start(&home, &["--jwks", &keys, "--audience", "https://hook.example/", "-ojsonl"]);
+    ask(agent.url(), "task done", &elsewhere.url);
+    eventually("the refusal", || elsewhere.notes.lock().unwrap().contains("the JWT is for another audience"));
+    assert_eq!(elsewhere.stop(), (String::new(), Some(0)));
+    // A proxy that changes the body, or sends a notification again, has no key.
+    let proxy = RecordingHook::start();
+    ask(agent.url(), "task done", &proxy.url());
+    let (authorization, body) = proxy.first();
+    let header = format!("Authorization: {authorization}\r\n");
+    let audience = proxy.url();
+    let mut receiver = Receiver::start(&home, &["--jwks", &keys, "--audience", &audience, "-ojsonl"]);
+    let changed = body.replacen("task", "tusk", 1);
+    assert_ne!(changed, body);
+    assert_eq!(request("POST", &receiver.url, &header, &changed), 401);
+    assert_eq!(request("POST", &receiver.url, &header, &body), 200);
+    assert_eq!(request("POST", &receiver.url, &header, &body), 401, "the second time");
+    assert!(receiver.event()["task_id"].is_string());
+    assert_eq!(receiver.stop(), (String::new(), Some(0)));
+}
+
+/// Webhook that keeps what it receives.
+struct RecordingHook {
+    listener: TcpListener,
+}
+
+impl RecordingHook {
+    fn start() -> Self {
+        RecordingHook { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/", self.listener.local_addr().unwrap())
+    }
+
+    /// The header `Authorization` and the body of the first request.
+    fn first(&self) -> (String, String) {
+        let mut stream = BufReader::new(self.listener.accept().unwrap().0);
+        let (mut authorization, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            let Some((name, value)) = line.trim_end().split_once(": ") else {
+                match line.trim_end() {
+                    "" => break,
+                    _ => continue,
+                }
+            };
+            match name.to_ascii_lowercase().as_str() {
+                "authorization" => value.clone_into(&mut authorization),
+                "content-length" => length = value.parse().unwrap(),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        stream
+            .get_mut()
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        (authorization, String::from_utf8(body).unwrap())
+    }
 }
 
 #[test]
