@@ -3,10 +3,12 @@
 //! Each line names the entry and previews what it binds, and typing filters by either. A call without a person keeps its
 //! error: nothing is picked for a script.
 
-use inquire::{InquireError, Select};
+use inquire::list_option::ListOption;
+use inquire::{InquireError, Select, Text};
 use sessile::config::write::WriteScope;
 use sessile::confirm::can_ask;
 use sessile::context::{Bindings, Context, Guard, anonymous};
+use sessile::error::UsageError;
 use sessile::hook::has_hook_label;
 use sessile::names::ContextName;
 use sessile::session::lifecycle::Lifecycle;
@@ -37,7 +39,15 @@ struct PickerEntry<T> {
 
 /// Lets a person choose a context; `None` without a terminal or without contexts.
 pub(crate) fn context(cx: &Cx, question: &str) -> Result<Option<ContextName>, Failure> {
-    let entries = contexts(cx)?;
+    choose_context(cx, question, |_| true)
+}
+
+fn choose_context(
+    cx: &Cx,
+    question: &str,
+    is_offered: impl Fn(&Context) -> bool,
+) -> Result<Option<ContextName>, Failure> {
+    let entries = contexts(cx, is_offered)?;
     if entries.is_empty() {
         return Ok(None);
     }
@@ -46,9 +56,51 @@ pub(crate) fn context(cx: &Cx, question: &str) -> Result<Option<ContextName>, Fa
     pick(question, entries, start.unwrap_or(0)).map(Some)
 }
 
+/// The context that an argument names; without one a person chooses it. Otherwise the argument is missing.
+pub(crate) fn required_context(
+    cx: &Cx,
+    argument: Option<&str>,
+    question: &str,
+    command: &str,
+) -> Result<ContextName, Failure> {
+    match argument {
+        Some(name) => Ok(name.parse()?),
+        None => context(cx, question)?.ok_or_else(|| missing(&format!("{command} requires a CONTEXT"))),
+    }
+}
+
+/// The same for an approval: only contexts whose guard requires one are offered.
+pub(crate) fn required_guarded_context(
+    cx: &Cx,
+    argument: Option<&str>,
+    question: &str,
+    command: &str,
+) -> Result<ContextName, Failure> {
+    match argument {
+        Some(name) => Ok(name.parse()?),
+        None => choose_context(cx, question, |context| context.guard == Guard::Approval)?
+            .ok_or_else(|| missing(&format!("{command} requires a CONTEXT"))),
+    }
+}
+
+/// The new name that an argument gives; without one a person types it. Otherwise the argument is missing.
+pub(crate) fn required_name(cx: &Cx, argument: Option<&str>, command: &str) -> Result<String, Failure> {
+    if let Some(name) = argument {
+        return Ok(name.to_owned());
+    }
+    if !can_ask(&cx.state) {
+        return Err(missing(&format!("{command} requires a NEW name")));
+    }
+    answered("New name:", Text::new("New name:").prompt())
+}
+
+fn missing(what: &str) -> Failure {
+    UsageError::Arguments(what.to_owned()).into()
+}
+
 /// The same with a last entry for no context. The outer `None` is the same; the inner one is that entry.
 pub(crate) fn context_or_none(cx: &Cx, question: &str) -> Result<Option<Option<ContextName>>, Failure> {
-    let entries = contexts(cx)?;
+    let entries = contexts(cx, |_| true)?;
     if entries.is_empty() {
         return Ok(None);
     }
@@ -103,6 +155,19 @@ pub(crate) fn session(cx: &Cx, question: &str) -> Result<Option<String>, Failure
     pick(question, entries, 0).map(Some)
 }
 
+/// The session that an argument names; without one and without a current session, one that a person chooses.
+pub(crate) fn session_unless_current(
+    cx: &Cx,
+    argument: Option<&str>,
+    question: &str,
+) -> Result<Option<String>, Failure> {
+    match argument {
+        Some(which) => Ok(Some(which.to_owned())),
+        None if cx.state.session()?.is_some() => Ok(None),
+        None => session(cx, question),
+    }
+}
+
 /// Lets a person choose the scope of a setting; `None` without a terminal.
 pub(crate) fn write_scope(cx: &Cx, question: &str) -> Result<Option<WriteScope>, Failure> {
     if !can_ask(&cx.state) {
@@ -121,12 +186,17 @@ pub(crate) fn write_scope(cx: &Cx, question: &str) -> Result<Option<WriteScope>,
     pick(question, entries, 0).map(Some)
 }
 
-fn contexts(cx: &Cx) -> Result<Vec<PickerEntry<ContextName>>, Failure> {
+fn contexts(
+    cx: &Cx,
+    is_offered: impl Fn(&Context) -> bool,
+) -> Result<Vec<PickerEntry<ContextName>>, Failure> {
     if !can_ask(&cx.state) {
         return Ok(Vec::new());
     }
     let all = cx.state.contexts().list()?.into_iter();
+    // One that cannot be read can still be edited and deleted.
     Ok(all
+        .filter(|(_, context)| context.as_ref().map_or(true, &is_offered))
         .map(|(value, context)| PickerEntry {
             name: value.to_string(),
             preview: context.map_or_else(|_| "cannot be read".to_owned(), |context| preview(&context)),
@@ -156,17 +226,26 @@ fn pick<T>(question: &str, entries: Vec<PickerEntry<T>>, start: usize) -> Result
         shortened(text.trim_end(), WIDEST)
     };
     let lines: Vec<String> = entries.iter().map(line).collect();
+    let chosen = |option: ListOption<&String>| {
+        entries.get(option.index).map_or_else(String::new, |entry| shown(&entry.name))
+    };
     let picked = Select::new(question, lines)
+        .with_formatter(&chosen)
         .with_starting_cursor(start)
         .with_page_size(PAGE)
         .with_help_message("type to filter, arrows move, enter chooses, esc cancels")
         .raw_prompt();
-    match picked {
-        Ok(option) => entries
-            .into_iter()
-            .nth(option.index)
-            .map(|entry| entry.value)
-            .ok_or_else(|| CommandError::Declined(question.to_owned()).into()),
+    let index = answered(question, picked)?.index;
+    entries
+        .into_iter()
+        .nth(index)
+        .map(|entry| entry.value)
+        .ok_or_else(|| CommandError::Declined(question.to_owned()).into())
+}
+
+fn answered<T>(question: &str, answer: Result<T, InquireError>) -> Result<T, Failure> {
+    match answer {
+        Ok(answer) => Ok(answer),
         Err(InquireError::OperationInterrupted) => Err(Failure::Interrupted),
         Err(_) => Err(CommandError::Declined(question.trim_end_matches(':').to_lowercase()).into()),
     }

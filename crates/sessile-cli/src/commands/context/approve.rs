@@ -18,6 +18,7 @@ use crate::cli::Cx;
 use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
+use crate::picker;
 use crate::terminal_prompt;
 
 /// Approve a guarded context for a while; list or revoke approvals
@@ -38,8 +39,8 @@ use crate::terminal_prompt;
     "sessile context approve --set-pin"
 ))]
 pub struct Args {
-    /// Name of the context
-    #[arg(value_name = "CONTEXT", required_unless_present_any = ["list", "pending", "set_pin", "remove_pin"])]
+    /// Name of the context; prompts on a terminal by default
+    #[arg(value_name = "CONTEXT")]
     name: Option<String>,
 
     /// Duration of the approval
@@ -84,7 +85,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(Some(id)) => return grant_request(args, cx, id),
         None => {}
     }
-    let name: ContextName = args.name.as_deref().unwrap_or_default().parse()?;
+    if !args.revoke {
+        // Before the list: inside a session any choice is refused.
+        approval::check_place(&cx.state)?;
+    }
+    let question = if args.revoke { "Approvals to revoke, of context:" } else { "Context to approve:" };
+    let name = picker::required_guarded_context(cx, args.name.as_deref(), question, "context approve")?;
     if args.revoke {
         let count = approval::revoke(&cx.state, &name)?;
         return cx.changed(json!({ "name": name, "revoked": count }), || {

@@ -1,12 +1,12 @@
 //! `sessile context delete`.
 
 use serde_json::json;
-use sessile::names::ContextName;
 use sessile::text::{quoted, shown};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 use crate::terminal_prompt;
 
 /// Delete a context
@@ -15,13 +15,13 @@ use crate::terminal_prompt;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile context delete old-test" "sessile context delete old-test --yes"))]
 pub struct Args {
-    /// Name of the context
+    /// Name of the context; prompts on a terminal by default
     #[arg(value_name = "CONTEXT")]
-    name: String,
+    name: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let name: ContextName = args.name.parse()?;
+    let name = picker::required_context(cx, args.name.as_deref(), "Context to delete:", "context delete")?;
     let contexts = cx.state.contexts();
     // Before the question, and again by `delete`: a guard may have been added meanwhile.
     contexts.check_deletable(&contexts.get(&name)?)?;

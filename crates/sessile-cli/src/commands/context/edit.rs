@@ -4,7 +4,6 @@ use serde_json::json;
 use sessile::call::ConfigSource;
 use sessile::context::ContextEdit;
 use sessile::error::UsageError;
-use sessile::names::ContextName;
 use sessile::text::{quoted, shown};
 
 use super::changes::ChangeArgs;
@@ -12,6 +11,7 @@ use crate::cli::Cx;
 use crate::editor::EditorFile;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 
 /// Change a context, in your editor or by flags
 ///
@@ -24,9 +24,9 @@ use crate::help::examples;
     "sessile context edit staging --bind kubectl.namespace=web --remove env.DEBUG"
 ))]
 pub struct Args {
-    /// Name of the context
+    /// Name of the context; prompts on a terminal by default
     #[arg(value_name = "CONTEXT")]
-    name: String,
+    name: Option<String>,
 
     #[command(flatten)]
     changes: ChangeArgs,
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let name: ContextName = args.name.parse()?;
+    let name = picker::required_context(cx, args.name.as_deref(), "Context to change:", "context edit")?;
     let context = if args.changes.is_empty() && args.remove.is_empty() {
         let existing = cx.state.contexts().get(&name)?;
         // The editor would show the whole settings file.

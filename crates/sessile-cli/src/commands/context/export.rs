@@ -11,6 +11,7 @@ use sessile::text::shown;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 use crate::terminal_prompt;
 
 /// Export contexts to one file, without secrets
@@ -23,8 +24,8 @@ use crate::terminal_prompt;
     "sessile context export --all --file contexts.toml"
 ))]
 pub struct Args {
-    /// Names of the contexts
-    #[arg(value_name = "CONTEXT", required_unless_present = "all", conflicts_with = "all")]
+    /// Names of the contexts; prompts for one on a terminal by default
+    #[arg(value_name = "CONTEXT", conflicts_with = "all")]
     names: Vec<String>,
 
     /// Export all contexts
@@ -40,6 +41,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let contexts = cx.state.contexts();
     let names = if args.all {
         contexts.names()?
+    } else if args.names.is_empty() {
+        let question = "Context to export:";
+        vec![picker::required_context(cx, None, question, "context export")?]
     } else {
         args.names.iter().map(|name| name.parse()).collect::<Result<Vec<_>, Error>>()?
     };

@@ -7,6 +7,7 @@ use sessile::text::{quoted, shown};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::picker;
 
 /// Rename a context
 ///
@@ -14,17 +15,18 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile context rename staging test"))]
 pub struct Args {
-    /// Name of the context
+    /// Name of the context; prompts on a terminal by default
     #[arg(value_name = "CONTEXT")]
-    name: String,
+    name: Option<String>,
 
-    /// New name
+    /// New name; prompts on a terminal by default
     #[arg(value_name = "NEW")]
-    new: String,
+    new: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (old, new): (ContextName, ContextName) = (args.name.parse()?, args.new.parse()?);
+    let old = picker::required_context(cx, args.name.as_deref(), "Context to rename:", "context rename")?;
+    let new: ContextName = picker::required_name(cx, args.new.as_deref(), "context rename")?.parse()?;
     let context = cx.state.contexts().rename(&old, &new)?;
     cx.changed(json!({ "old": old, "new": new, "path": context.path().to_string_lossy() }), || {
         format!(

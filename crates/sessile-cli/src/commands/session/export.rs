@@ -10,6 +10,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::LocalBackend;
+use crate::picker;
 use crate::terminal_prompt;
 
 /// Export a session: settings, state, messages and conversations
@@ -32,7 +33,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let session = LocalBackend { cx }.session(args.which.as_deref(), "exporting")?;
+    let which = picker::session_unless_current(cx, args.which.as_deref(), "Session to export:")?;
+    let session = LocalBackend { cx }.session(which.as_deref(), "exporting")?;
     let exported = cx.state.look_up_session(session.id.as_str())?.0.export(&session)?;
     for key in &exported.left_out {
         cx.state.warn(format!("left out {}: it may contain a secret", quoted(key)), None);

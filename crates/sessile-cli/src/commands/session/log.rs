@@ -12,6 +12,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::local::LocalBackend;
 use crate::output::Table;
+use crate::picker;
 use crate::view::LoggedCommand;
 
 /// Print the output of a command that was run with run --log
@@ -44,7 +45,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let session = LocalBackend { cx }.session(args.which.as_deref(), "reading its output")?;
+    let which = picker::session_unless_current(cx, args.which.as_deref(), "Session of the output:")?;
+    let session = LocalBackend { cx }.session(which.as_deref(), "reading its output")?;
     let logs = session.room().logged_outputs();
     if args.list {
         let items: Vec<LoggedCommand> = logs.iter().map(LoggedCommand::from).collect();

@@ -20,9 +20,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let is_current = args.which.is_some() || cx.state.session()?.is_some();
-    let picked = if is_current { None } else { picker::session(cx, "Session to show:")? };
-    let which = args.which.as_deref().or(picked.as_deref());
-    let session = StateBackend::resolve(cx)?.show_session(which)?;
+    let which = picker::session_unless_current(cx, args.which.as_deref(), "Session to show:")?;
+    let session = StateBackend::resolve(cx)?.show_session(which.as_deref())?;
     cx.out.result(&session, || session.text())
 }

@@ -178,3 +178,88 @@ fn scope_of_an_agent_is_chosen_from_a_list() {
         "SCOPE_REQUIRED"
     );
 }
+
+#[test]
+fn contexts_to_change_are_chosen_from_a_list() {
+    let home = home_with_bindings();
+    let mut shell = home.shell();
+    let mut choose = |command: &str, question: &str, keys: &str, done: &str| {
+        shell.type_line(&format!("sessile context {command}; echo status=$?"));
+        shell.expect(question);
+        shell.expect("esc cancels");
+        shell.type_line(keys);
+        shell.expect(done);
+    };
+    choose("edit --description mine", "Context to change:", "stag", "changed context \"staging\"");
+    choose("export > staging.toml", "Context to export:", "stag", "status=0");
+    choose("approve --yes --for 1m", "Context to approve:", "", "approved context \"production\"");
+    choose("approve --revoke", "Approvals to revoke", "", "revoked the approvals of context \"production\"");
+    choose("delete --yes", "Context to delete:", "dev", "deleted context \"dev\"");
+    assert!(home.read("staging.toml").contains("Stage Bot"));
+}
+
+#[test]
+fn rename_prompts_for_the_new_name() {
+    let home = home_with_bindings();
+    home.call(&["session", "start", "--name", "web"]).ok();
+    let mut shell = home.shell();
+    for (command, question, name) in
+        [("context rename", "Context to rename:", "dev"), ("session rename", "Session to rename:", "web")]
+    {
+        shell.type_line(&format!("sessile {command}; echo status=$?"));
+        shell.expect(question);
+        shell.expect("esc cancels");
+        shell.type_line(name);
+        shell.expect("New name:");
+        shell.type_line("fresh");
+        shell.expect("renamed");
+        shell.expect("status=0");
+        // Escape renames nothing.
+        shell.type_line(&format!("sessile {command} fresh; echo status=$?"));
+        shell.expect("New name:");
+        shell.type_keys(ESCAPE);
+        shell.expect("status=1");
+    }
+    home.call(&["context", "show", "fresh"]).ok();
+    home.call(&["session", "show", "fresh"]).ok();
+}
+
+#[test]
+fn session_to_export_and_to_log_is_chosen_from_a_list() {
+    let home = home();
+    home.call(&["session", "start", "--name", "web"]).ok();
+    home.call(&["run", "--session", "web", "--log", "--", "echo", "kept-line"]).ok();
+    let mut shell = home.shell();
+    for (command, question) in
+        [("export > web.json", "Session to export:"), ("log > web.log", "Session of the output:")]
+    {
+        shell.type_line(&format!("sessile session {command}; echo status=$?"));
+        shell.expect(question);
+        shell.type_line("web");
+        shell.expect("status=0");
+    }
+    assert!(home.read("web.json").contains("\"web\""));
+    assert!(home.read("web.log").contains("kept-line"));
+}
+
+#[test]
+fn scripts_must_name_a_context_or_session() {
+    let home = home_with_bindings();
+    home.call(&["session", "start", "--name", "web"]).ok();
+    for command in ["edit", "delete", "approve", "export", "rename"] {
+        home.call(&["context", command]).run().exit(2);
+        let (text, status) = home.shell().run(&format!("sessile context {command} --no-input"));
+        assert!(status == 2 && !text.contains("esc cancels"), "{text}");
+    }
+    home.call(&["context", "rename", "dev"]).run().exit(2);
+    home.call(&["session", "rename"]).run().exit(2);
+    home.call(&["session", "rename", "web"]).run().exit(2);
+    assert_ne!(home.call(&["session", "export"]).run().status(), Some(0));
+}
+
+#[test]
+fn only_guarded_contexts_are_offered_for_approval() {
+    let home = home_with(&["dev"]);
+    let (text, status) = home.shell().run("sessile context approve");
+    assert!(status == 2 && text.contains("requires a CONTEXT"), "{text}");
+}
