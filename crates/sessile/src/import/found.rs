@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -86,7 +88,7 @@ pub enum ProposedVariable {
 pub(super) fn read(state: &State, profiles: &[Profile], profile: &Profile, scan: &mut Scan) -> Result<()> {
     let places = ImportPlaces::of(state);
     for place in &profile.imports {
-        for mut found in places.entries(place)? {
+        for mut found in places.entries(profile, place)? {
             let reading = Reading { places: &places, place, profile };
             match &place.what {
                 ImportedThing::Target(key) => reading.targets(key, &mut found, &mut scan.targets),
@@ -107,7 +109,10 @@ pub(super) fn read(state: &State, profiles: &[Profile], profile: &Profile, scan:
                     let new = reading.credential(kind, &mut found);
                     // One secret can stand in several files of a tool.
                     let is_new = |new: &FoundCredential| {
-                        !scan.credentials.iter().any(|one| one.secret == new.secret && one.agent == new.agent)
+                        let is_same = |one: &FoundCredential| {
+                            one.secret == new.secret && one.kind == new.kind && one.agent == new.agent
+                        };
+                        !scan.credentials.iter().any(is_same)
                     };
                     scan.credentials.extend(new.filter(is_new));
                 }
@@ -178,19 +183,30 @@ impl Reading<'_> {
     }
 
     fn credential(&self, kind: &str, found: &mut PlacedEntry) -> Option<FoundCredential> {
-        let secret = Secret::new(self.part(found, "secret").filter(|secret| !secret.is_empty())?);
+        let login = self.part(found, "basic").and_then(|encoded| basic_login(&encoded));
+        let (username, secret) = match login {
+            Some((username, secret)) => (Some(username), Some(secret)),
+            None => (self.part(found, "username"), self.part(found, "secret").map(Secret::new)),
+        };
+        // A reference to a variable is not a secret.
+        let secret = secret.filter(|one| !one.expose().is_empty() && !one.expose().contains("${"))?;
         let kind = match kind {
             "api-key" => {
                 let header = self.part(found, "header").unwrap_or_else(|| "X-API-Key".to_owned());
                 CredentialKind::ApiKey { header }
             }
-            "basic" => CredentialKind::Basic { username: self.part(found, "username")? },
+            "basic" => CredentialKind::Basic { username: username? },
             _ => CredentialKind::Bearer,
         };
         let agent = self.part(found, "url").and_then(|url| agent_url(&url).ok());
         let name = match &agent {
             Some(url) => name_for_agent(url).ok()?,
-            None => name_of(&format!("{}-{}", self.profile.name, found.entry.name())).ok()?,
+            None => {
+                let holder = found.holder.iter().map(String::as_str);
+                let words =
+                    [self.profile.name.as_str()].into_iter().chain(holder).chain([found.entry.name()]);
+                name_of(&words.collect::<Vec<_>>().join("-")).ok()?
+            }
         };
         let (tool, file) = (self.profile.name.clone(), found.file.clone());
         Some(FoundCredential { tool, name, kind, file, agent, secret })
@@ -198,7 +214,7 @@ impl Reading<'_> {
 
     /// A variable of a directory: the target that a binding selects with it, a secret, or a variable of the context.
     fn variable(&self, profiles: &[Profile], found: &PlacedEntry, scan: &mut Scan) {
-        let mut found = PlacedEntry { file: found.file.clone(), entry: found.entry.clone() };
+        let mut found = PlacedEntry { file: found.file.clone(), holder: None, entry: found.entry.clone() };
         let name = found.entry.name().to_owned();
         let Some(value) = self.part(&mut found, "value") else { return };
         // Expansions of the shell are unknown here.
@@ -239,6 +255,13 @@ impl Reading<'_> {
             of_file.variables.push((name, ProposedVariable::Plain(value)));
         }
     }
+}
+
+/// Username and secret of a login as HTTP Basic encodes it.
+fn basic_login(encoded: &str) -> Option<(String, Secret)> {
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (username, secret) = text.split_once(':')?;
+    Some((username.to_owned(), Secret::new(secret.to_owned())))
 }
 
 /// The binding that sets a variable to its value.

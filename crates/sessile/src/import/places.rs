@@ -1,5 +1,6 @@
 //! Places that the profiles name for the import, read and not changed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sessile_wire::hex::hex;
@@ -7,9 +8,12 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::files::read_up_to;
+use crate::import::scan::names;
 use crate::state::State;
-use crate::tool::{ImportEntry, ImportPlace, Originals, SessionPaths, TargetFormat, import_entries};
-use crate::tool::{gitconfig, is_like, tree};
+use crate::tool::{
+    ImportEntry, ImportPlace, OriginalFiles, Originals, Profile, SessionPaths, TargetFormat, TargetSet,
+    filled, gitconfig, import_entries, is_like, tree,
+};
 
 /// Largest file that an entry is described in.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -19,6 +23,8 @@ const MOST_FILES: usize = 1000;
 /// Entry of a place, and the file that has it.
 pub(super) struct PlacedEntry {
     pub(super) file: PathBuf,
+    /// Entry of another set that holds it, as a host holds its users.
+    pub(super) holder: Option<String>,
     pub(super) entry: ImportEntry,
 }
 
@@ -26,23 +32,47 @@ pub(super) struct PlacedEntry {
 pub(super) struct ImportPlaces<'a> {
     state: &'a State,
     paths: SessionPaths,
+    originals: OriginalFiles<'a>,
 }
 
 impl<'a> ImportPlaces<'a> {
     pub(super) fn of(state: &'a State) -> Self {
         let originals = Originals::of(state.app(), state.world());
         let paths = SessionPaths::of(state.world(), &originals, Path::new(""), "", PathBuf::new());
-        ImportPlaces { state, paths }
+        ImportPlaces { state, paths, originals: OriginalFiles::of(state) }
     }
 
     /// The entries of a place that count.
-    pub(super) fn entries(&self, place: &ImportPlace) -> Result<Vec<PlacedEntry>> {
+    pub(super) fn entries(&self, profile: &Profile, place: &ImportPlace) -> Result<Vec<PlacedEntry>> {
+        let is_holder = |set: &&TargetSet| {
+            let placeholder = format!("{{{}}}", set.name);
+            place.place.entries.iter().any(|path| path.contains(&placeholder))
+        };
+        let Some(set) = profile.targets.iter().find(is_holder) else {
+            return self.entries_in(profile, place, None);
+        };
         let mut found = Vec::new();
-        for file in self.files(place) {
+        for holder in names(&self.originals, profile, set, &BTreeMap::new())? {
+            found.extend(self.entries_in(profile, place, Some((&set.name, &holder)))?);
+        }
+        Ok(found)
+    }
+
+    /// The entries of a place, where another set holds them only those of one holder: its set and its name.
+    fn entries_in(
+        &self,
+        profile: &Profile,
+        place: &ImportPlace,
+        holder: Option<(&str, &str)>,
+    ) -> Result<Vec<PlacedEntry>> {
+        let said = holder.map(|(set, name)| (set.to_owned(), name.to_owned())).into_iter().collect();
+        let holder = holder.map(|(_, name)| name.to_owned());
+        let mut found = Vec::new();
+        for file in self.files(profile, place) {
             if !self.is_allowed(place, &file) {
                 continue;
             }
-            for mut entry in import_entries(&place.place, &file)? {
+            for mut entry in import_entries(&place.place, &file, &|text| filled(text, "", &said))? {
                 if let Some(field) = &place.through {
                     let Some(path) = entry.field(field) else { continue };
                     let path = self.whole(&path, file.parent());
@@ -54,7 +84,7 @@ impl<'a> ImportPlaces<'a> {
                     entry.field(field).is_some_and(|found| values.split('|').any(|value| value == found))
                 };
                 if place.when.iter().all(&mut holds) {
-                    found.push(PlacedEntry { file: file.clone(), entry });
+                    found.push(PlacedEntry { file: file.clone(), holder: holder.clone(), entry });
                 }
             }
         }
@@ -80,8 +110,9 @@ impl<'a> ImportPlaces<'a> {
     }
 
     /// The files of a place that exist.
-    fn files(&self, place: &ImportPlace) -> Vec<PathBuf> {
+    fn files(&self, profile: &Profile, place: &ImportPlace) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = Vec::new();
+        paths.extend(place.copy.iter().flat_map(|copy| self.originals.files_of(profile, copy)));
         for template in &place.files {
             paths.extend(self.paths.fill(template).map(|text| self.whole(&text, self.state.world().cwd())));
         }
@@ -156,7 +187,7 @@ fn matching(path: &Path) -> Vec<PathBuf> {
 pub(crate) fn fuzz_entries(place: &ImportPlace, file: &Path) -> Result<()> {
     let fields = place.fields.iter().chain(&place.when).map(|(_, field)| field).chain(&place.through);
     let fields: Vec<&String> = fields.collect();
-    for mut entry in import_entries(&place.place, file)? {
+    for mut entry in import_entries(&place.place, file, &str::to_owned)? {
         for field in &fields {
             let Some(text) = entry.field(field) else { continue };
             let inner = unquoted(&text);

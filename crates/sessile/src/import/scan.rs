@@ -77,7 +77,7 @@ pub fn binding_values(state: &State, tool: &str, key: &str) -> Result<Vec<String
     }
     let places = ImportPlaces::of(state);
     for place in profile.imports.iter().filter(|place| place.what == ImportedThing::Target(key.to_owned())) {
-        for mut found in places.entries(place)? {
+        for mut found in places.entries(&profile, place)? {
             let value = places.part(place, &mut found, key);
             values.push(as_bound(&place.place, &value.unwrap_or_else(|| found.entry.name().to_owned())));
         }
@@ -155,7 +155,7 @@ fn container_is(profile: &Profile, set: &TargetSet, outer: &TargetSet) -> bool {
 }
 
 /// The names of a set's entries in the user's files, each as a binding takes it.
-fn names(
+pub(super) fn names(
     files: &OriginalFiles<'_>,
     profile: &Profile,
     set: &TargetSet,

@@ -392,8 +392,8 @@ impl<'a> Table<'a> {
     /// A place outside rooms that the import reads.
     fn import(&self) -> Result<ImportPlace> {
         self.only(&[
-            "name", "what", "kind", "file", "listed", "format", "entries", "content", "url", "through",
-            "fields", "when", "allowed", "joins",
+            "name", "what", "kind", "file", "copy", "listed", "format", "entries", "content", "url",
+            "through", "fields", "when", "allowed", "joins",
         ])?;
         let what = match self.optional_text("what")?.as_deref() {
             None => ImportedThing::Target(self.text("name")?),
@@ -410,9 +410,11 @@ impl<'a> Table<'a> {
             table.only(&["file", "path"])?;
             Ok::<_, Error>((table.text("file")?, table.text("path")?))
         });
+        let copy = self.node.get("copy").map(|_| self.inside("copy")).transpose()?;
         Ok(ImportPlace {
             what,
-            files: self.text_or_list("file")?,
+            files: if copy.is_some() { Vec::new() } else { self.text_or_list("file")? },
+            copy,
             listed: listed.transpose()?,
             place: self.place(String::new())?,
             through: self.optional_text("through")?,

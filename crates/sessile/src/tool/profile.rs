@@ -151,7 +151,11 @@ pub struct ImportPlace {
     pub what: ImportedThing,
     /// Files: below a directory of the user in braces, or below the working directory. A `*` in the last part matches
     /// any text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Copy in the room whose originals are read, also where a variable of the tool names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy: Option<String>,
     /// File that lists more files, and the path of the list in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listed: Option<(String, String)>,

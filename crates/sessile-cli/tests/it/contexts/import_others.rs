@@ -1,6 +1,8 @@
 //! `sessile import` beyond the targets that rooms copy: identities, hosts, files of other switchers, agents and their
 //! conversations, variables of directories, and credentials in clear text.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use testkit::Home;
 
@@ -211,12 +213,8 @@ fn credentials_in_clear_text_go_to_the_vault_only_with_the_flag() {
     );
     let done = home.call(&["import", "--yes", "--credentials", "-ojson"]).ok();
     assert!(!done.told().contains("s3cret"), "{}", done.told());
-    let listed = home.call(&["auth", "list", "-ojson"]).ok().json();
-    let mut names: Vec<String> =
-        listed.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
-    names.sort();
     assert_eq!(
-        names,
+        credential_names(&home),
         [
             "agent.example",
             "api.example.com",
@@ -310,10 +308,105 @@ fn tokens_and_keys_of_targets_are_offered_to_the_vault() {
     );
     let done = home.call(&["import", "--yes", "--credentials"]).ok();
     assert!(!done.told().contains("s3cret") && !done.told().contains("t-dev"), "{}", done.told());
-    let listed = home.call(&["auth", "list", "-ojson"]).ok().json();
-    let mut names: Vec<&str> =
-        listed.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    names.sort_unstable();
-    assert_eq!(names, ["aws-dev", "kubectl-dev"]);
+    assert_eq!(credential_names(&home), ["aws-dev", "kubectl-dev"]);
     assert!(home.read(".aws/credentials").contains("aws-s3cret"), "the tools' files stay");
+}
+
+fn base64(text: &str) -> String {
+    STANDARD.encode(text)
+}
+
+/// The names of the credentials in the vault, sorted.
+fn credential_names(home: &Home) -> Vec<String> {
+    let listed = home.call(&["auth", "list", "-ojson"]).ok().json();
+    let mut names: Vec<String> =
+        listed.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn logins_at_registries_are_offered_to_the_vault() {
+    let home = home();
+    home.write(
+        ".docker/config.json",
+        format!(
+            r#"{{"auths": {{"https://index.docker.example/v1/": {{"auth": "{}"}}, "ghcr.example": {{"auth": "{}",
+            "identitytoken": "id-s3cret"}}, "helper.example": {{}}, "broken.example": {{"auth": "%%%"}}}},
+            "credHelpers": {{"helper.example": "pass"}}}}"#,
+            base64("bot:hub-s3cret:with colon"),
+            base64("<token>:"),
+        ),
+    );
+    home.write(
+        ".npmrc",
+        format!("//npm.example/:_auth={}\n//env.example/:_authToken=${{TOKEN}}\n", base64("ci:npm-s3cret")),
+    );
+    home.write(
+        ".cargo/credentials.toml",
+        "[registry]\ntoken = \"a-s3cret\"\n[registries.own]\ntoken = \"b-s3cret\"\n",
+    );
+    home.write(
+        ".pypirc",
+        "[distutils]\nindex-servers = own\n[own]\nusername = __token__\npassword = p-s3cret\n",
+    );
+    home.write(
+        ".terraform.d/credentials.tfrc.json",
+        r#"{"credentials": {"tf.example": {"token": "t-s3cret"}}}"#,
+    );
+    let before = home.read(".docker/config.json");
+    let done = home.call(&["import", "--yes", "--credentials"]).ok();
+    assert!(!done.told().contains("s3cret"), "{}", done.told());
+    assert_eq!(
+        credential_names(&home),
+        [
+            "cargo-own",
+            "cargo-registry",
+            "docker-ghcr.example",
+            "docker-https-index.docker.example-v1",
+            "npm-npm.example",
+            "terraform-tf.example",
+            "twine-own",
+        ]
+    );
+    let hub = home.call(&["auth", "show", "docker-https-index.docker.example-v1", "-ojson"]).ok().json();
+    assert_eq!((&hub["kind"], &hub["username"]), (&Value::from("basic"), &Value::from("bot")), "{hub}");
+    let create = ["context", "create", "c", "--env-credential", "T=docker-https-index.docker.example-v1"];
+    home.call(&create).ok();
+    let printed = home.call(&["run", "--context", "c", "--", "sh", "-c", "echo $T"]).ok().stdout();
+    assert!(printed.contains("hub-s3cret:with colon"), "{printed}");
+    assert_eq!(home.read(".docker/config.json"), before, "the tools' files stay");
+    let again = home.call(&["import", "--yes", "--credentials"]).ok().stdout();
+    assert!(again.contains("nothing new"), "{again}");
+}
+
+#[test]
+fn tokens_of_all_users_of_a_host_are_offered_to_the_vault() {
+    let home = home();
+    let hosts = "github.com:\n    users:\n        bot:\n            oauth_token: bot-s3cret\n        me:\n            \
+                 oauth_token: me-s3cret\n    oauth_token: me-s3cret\n    user: me\nghe.example:\n    users:\n        \
+                 bot:\n            oauth_token: ghe-s3cret\n    oauth_token: ghe-s3cret\n    user: bot\n";
+    home.write(".config/gh/hosts.yml", hosts);
+    let done = home.call(&["import", "--yes", "--credentials"]).ok();
+    assert!(!done.told().contains("s3cret"), "{}", done.told());
+    // The token of the active user is the host's.
+    assert_eq!(credential_names(&home), ["gh-ghe.example", "gh-github.com", "gh-github.com-bot"]);
+}
+
+#[test]
+fn secrets_in_files_of_variables_are_offered_to_the_vault() {
+    let home = home();
+    home.write("kube/one", kubeconfig("dev"));
+    home.write("kube/two", kubeconfig("stg"));
+    home.write("keys", "[dev]\naws_access_key_id = AKIADEV\naws_secret_access_key = aws-s3cret\n");
+    home.write(
+        "docker/config.json",
+        format!(r#"{{"auths": {{"r.example": {{"auth": "{}"}}}}}}"#, base64("bot:hub-s3cret")),
+    );
+    home.call(&["import", "--yes", "--credentials"])
+        .env("KUBECONFIG", format!("{}:{}", home.path("kube/one").display(), home.path("kube/two").display()))
+        .env("AWS_SHARED_CREDENTIALS_FILE", home.path("keys"))
+        .env("DOCKER_CONFIG", home.path("docker"))
+        .ok();
+    assert_eq!(credential_names(&home), ["aws-dev", "docker-r.example", "kubectl-dev", "kubectl-stg"]);
 }

@@ -199,8 +199,12 @@ impl ImportEntry {
 }
 
 /// The entries of a place in a file.
-pub(crate) fn import_entries(place: &TargetPlace, path: &Path) -> Result<Vec<ImportEntry>> {
-    let entries = EntryFile { place, path: path.to_owned(), fill: &str::to_owned }.load()?;
+pub(crate) fn import_entries(
+    place: &TargetPlace,
+    path: &Path,
+    fill: &dyn Fn(&str) -> String,
+) -> Result<Vec<ImportEntry>> {
+    let entries = EntryFile { place, path: path.to_owned(), fill }.load()?;
     Ok(entries.into_iter().map(ImportEntry).collect())
 }
 
