@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use inquire::list_option::ListOption;
 use inquire::{InquireError, MultiSelect};
 use serde::Serialize;
 use serde_json::json;
@@ -406,7 +407,8 @@ fn chosen_credentials(
         return Ok(Vec::new());
     }
     let lines: Vec<String> = found.iter().map(shown_credential).collect();
-    let marked = marked("Credentials to copy to the vault:", lines, &[])?;
+    let names: Vec<String> = found.iter().map(|one| one.name.to_string()).collect();
+    let marked = marked("Credentials to copy to the vault:", lines, &names, &[])?;
     let kept = found.into_iter().enumerate().filter(|(index, _)| marked.contains(index));
     Ok(kept.map(|(_, one)| one).collect())
 }
@@ -442,7 +444,9 @@ fn only(
             || existing.iter().any(|context| context.name.as_str() == name);
         if !is_known {
             let names = names(&proposed).join(", ");
-            let what = format!("no tool has a target for a context {}; proposed: {names}", quoted(name));
+            let proposed =
+                if names.is_empty() { "nothing is new".to_owned() } else { format!("proposed: {names}") };
+            let what = format!("no tool has a target for a context {}; {proposed}", quoted(name));
             return Err(UsageError::Arguments(what).into());
         }
     }
@@ -460,14 +464,25 @@ fn names(contexts: &[ProposedContext]) -> Vec<String> {
 fn choose(proposed: Vec<ProposedContext>) -> Result<Vec<ProposedContext>, Failure> {
     let lines: Vec<String> = proposed.iter().map(shown_context).collect();
     let all: Vec<usize> = (0..lines.len()).collect();
-    let marked = marked("Contexts to create:", lines, &all)?;
+    let marked = marked("Contexts to create:", lines, &names(&proposed), &all)?;
     let kept = proposed.into_iter().enumerate().filter(|(index, _)| marked.contains(index));
     Ok(kept.map(|(_, context)| context).collect())
 }
 
-/// Asks for some lines of a list. Returns their numbers.
-fn marked(question: &str, lines: Vec<String>, marked: &[usize]) -> Result<Vec<usize>, Failure> {
+/// Asks for some lines of a list, of which only the names stay on the screen. Returns their numbers.
+fn marked(
+    question: &str,
+    lines: Vec<String>,
+    names: &[String],
+    marked: &[usize],
+) -> Result<Vec<usize>, Failure> {
+    let chosen = |options: &[ListOption<&String>]| {
+        let names: Vec<&str> =
+            options.iter().filter_map(|option| names.get(option.index)).map(String::as_str).collect();
+        if names.is_empty() { "none".to_owned() } else { shown(names.join(", ")) }
+    };
     let asked = MultiSelect::new(question, lines)
+        .with_formatter(&chosen)
         .with_default(marked)
         .with_page_size(15)
         .with_help_message("space marks, type to filter, enter confirms, esc cancels")

@@ -198,7 +198,10 @@ fn of_environment(environment: usize, targets: &[NamedTarget<'_>]) -> Vec<Propos
         |named: &NamedTarget<'_>| proposed.iter().any(|context| context.targets.contains(named.target));
     let left: Vec<FoundTarget> =
         single.iter().filter(|named| !is_used(named)).map(|named| named.target.clone()).collect();
-    if !left.is_empty() {
+    // The environment itself takes the rest, because no other word separates its targets from them.
+    if let Some(plain) = proposed.iter_mut().find(|context| context.name == name) {
+        plain.targets.extend(left);
+    } else if left.iter().any(|target| !target.joins) {
         proposed.push(ProposedContext::new(name, guard, left));
     }
     proposed
@@ -325,6 +328,21 @@ mod tests {
                 "production-us: kube=prod-us aws=prod cloud=prod-us-main"
             ]
         );
+    }
+
+    #[test]
+    fn targets_of_other_words_belong_to_the_environment_itself() {
+        let host = FoundTarget { joins: true, ..target("ssh", "prod-web") };
+        let kube = [target("kube", "production"), target("kube", "prod-eu")];
+        let found = [&kube[..], &[host.clone(), target("aws", "prod-admin")]].concat();
+        assert_eq!(
+            shown(&propose(&found)),
+            ["production: kube=production aws=prod-admin ssh=prod-web", "production-eu: kube=prod-eu"]
+        );
+        // Without such a context, a target that only joins others makes none.
+        let kube = [target("kube", "prod-us"), target("kube", "prod-eu")];
+        let found = [&kube[..], &[host]].concat();
+        assert_eq!(shown(&propose(&found)), ["production-eu: kube=prod-eu", "production-us: kube=prod-us"]);
     }
 
     #[test]

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::context::transfer;
+use sessile::error::FileError;
 use sessile::text::{quoted, shell_quoted};
+use sessile::{Error, Report};
 
 use crate::cli::Cx;
 use crate::commands::input;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::help::examples;
 
 /// Import contexts from a file
@@ -33,7 +35,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (path, text) = input::read(cx, &args.file, sessile::files::LIMIT)?;
-    let read = transfer::read(cx.state.app(), &path, text)?;
+    let read = transfer::read(cx.state.app(), &path, text).map_err(|error| with_import_hint(cx, error))?;
     let imported = cx.state.contexts().import(&read.contexts, args.project, cx.state.args().yes)?;
     imported.iter().for_each(|context| super::warn_about_targets(cx, context));
     let names: Vec<_> = imported.iter().map(|context| &context.name).collect();
@@ -49,4 +51,17 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         ));
     }
     Ok(())
+}
+
+/// A failure to parse the file, with the command that reads the files of tools.
+fn with_import_hint(cx: &Cx, error: Error) -> Failure {
+    let Error::File(syntax @ FileError::Syntax { .. }) = &error else { return error.into() };
+    let name = cx.state.app().name();
+    let hint =
+        format!("context import reads files of context export; for the files of your tools: {name} import");
+    Failure::Remote(Box::new(Report {
+        hint: Some(hint),
+        fix_command: Some(format!("{name} import")),
+        ..Report::of(syntax, cx.state.app())
+    }))
 }

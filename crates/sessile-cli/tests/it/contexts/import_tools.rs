@@ -134,6 +134,18 @@ fn context_that_exists_keeps_its_guard_and_its_bindings() {
 }
 
 #[test]
+fn file_of_a_tool_leads_to_the_import() {
+    let home = home_with_targets();
+    let told = home.call(&["context", "import", ".kube/config"]).run().exit(1).stderr();
+    assert!(told.contains("hint:") && told.contains("sessile import"), "{told}");
+    let told = home.call(&["import", "--only", "unknown-name"]).run().exit(2).stderr();
+    assert!(told.contains("; proposed: "), "{told}");
+    home.call(&["import", "--yes"]).ok();
+    let told = home.call(&["import", "--only", "unknown-name"]).run().exit(2).stderr();
+    assert!(told.contains("; nothing is new"), "{told}");
+}
+
+#[test]
 fn script_must_say_yes() {
     let home = home_with_targets();
     let done = home.call(&["import", "-ojson"]).run().exit(2);
@@ -164,7 +176,10 @@ fn person_chooses_from_a_list() {
     // Unmarks the first, which is production.
     terminal.type_line(" ");
     // None is marked: the tokens of kubectl stay where they are.
-    terminal.expect("Credentials to copy to the vault");
+    let confirmed = terminal.expect("Credentials to copy to the vault");
+    // Only names stay on the screen.
+    let left = confirmed.rsplit("Contexts to create").next().unwrap();
+    assert!(left.contains("staging") && !left.contains("aws"), "{confirmed}");
     terminal.expect("esc cancels");
     terminal.type_line("");
     let (text, status) = terminal.finish();
@@ -249,7 +264,8 @@ fn targets_in_several_files_are_found_once() {
     }
     let files = ["a", "b", "c"].map(|file| home.path("kube").join(file).display().to_string()).join(":");
     let done = home.call(&["import", "scan", "-ojson"]).env("KUBECONFIG", files).ok();
-    assert_eq!(names(&done), ["dev", "shared", "staging", "qa"]);
+    let tokens = ["kubectl-dev", "kubectl-shared", "kubectl-staging", "kubectl-qa"];
+    assert_eq!(names(&done), [["dev", "shared", "staging", "qa"], tokens].concat());
 }
 
 #[test]

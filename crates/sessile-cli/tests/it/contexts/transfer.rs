@@ -200,6 +200,7 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     --- stdout
     --- stderr
     error: standard input:1:1: no [contexts.NAME] table found; `context export` writes an example
+    hint: context import reads files of context export; for the files of your tools: sessile import
     "#);
     insta::assert_snapshot!(import("contexts = \"x\"\n").told(), @r#"
     exit 1
@@ -212,6 +213,7 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     --- stdout
     --- stderr
     error: standard input:1:1: no [contexts.NAME] table found; `context export` writes an example
+    hint: context import reads files of context export; for the files of your tools: sessile import
     ");
     home.call(&["context", "import", "missing.toml"]).run().exit(5);
     assert_eq!(home.tree(), before);
