@@ -1,7 +1,5 @@
 //! One step of a hooked shell: from the session that it is in to the selection that counts.
 
-use std::time::Duration;
-
 use crate::args::StateArgs;
 use crate::call::StateCall;
 use crate::context::{Guard, approval};
@@ -47,7 +45,8 @@ enum NextStep {
 
 /// Takes the step of a shell, by its kind and pid. A subshell gets the changes for itself, and the shell's record stays.
 pub fn follow(state: &State, kind: Shell, pid: i32, is_subshell: bool) -> Result<HookStep> {
-    let begun = state.world().now();
+    // Before anything is read: a deadline that is too early costs a step, one that is too late shows an ended approval.
+    let (begun, begun_since_boot) = (state.world().now(), state.world().since_boot());
     let is_own = crate::process::lineage().contains(&pid);
     let process = ProcessId::of(pid).filter(|_| is_own).ok_or_else(|| UsageError::InvalidValue {
         place: "--shell-pid".into(),
@@ -89,8 +88,9 @@ pub fn follow(state: &State, kind: Shell, pid: i32, is_subshell: bool) -> Result
         let approved = approvals.into_iter().flatten().map(|approval| approval.time_left).max();
         let room = done.session.as_ref().map(|session| session.room().dir());
         let left = done.session.as_ref().map(|session| session.remaining_life(state.world()));
-        let left = left.into_iter().chain(approved).min().map(|left| left + Duration::from_secs(1));
-        done.watch = Some(Watch::of(&outside, stamp, pid, room, guarded.is_some(), left)?);
+        let left = left.into_iter().chain(approved).min();
+        let clock = (begun_since_boot, left);
+        done.watch = Some(Watch::of(&outside, stamp, pid, room, guarded.is_some(), clock)?);
     }
     Ok(done)
 }
@@ -344,8 +344,11 @@ fn variables(state: &State, id: &SessionId, by: EnteredBy) -> Result<Vec<Variabl
         origin: variable.origin,
         isolates: true,
     }));
-    for warning in inside.take_warnings() {
-        state.warn(warning.message, warning.hint);
+    // The note of a blocked session has named the reason.
+    if by != EnteredBy::Blocked {
+        for warning in inside.take_warnings() {
+            state.warn(warning.message, warning.hint);
+        }
     }
     Ok(changes)
 }

@@ -35,14 +35,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watch of what a selection depends on. `begun` is the time before anything was read.
+    /// Watch of what a selection depends on: from a time since boot on, for the time that the session and its approval have left.
     pub(super) fn of(
         outside: &State,
         stamp: PathBuf,
         pid: i32,
         room: Option<&Path>,
         is_approved: bool,
-        left: Option<Duration>,
+        (begun, left): (Duration, Option<Duration>),
     ) -> Result<Self> {
         let dirs = outside.dirs();
         let store = dirs.store()?;
@@ -77,7 +77,8 @@ impl Watch {
         present.extend(room.map(|room| room.join("lock")));
         let longest = Duration::from_secs(if is_approved { LONGEST_APPROVED } else { LONGEST });
         let wait = left.map_or(longest, |left| left.min(longest));
-        let deadline = (outside.world().since_boot() + wait).as_secs();
+        // A shell reads whole seconds, so in the last one before the end each prompt starts the program.
+        let deadline = (begun + wait).as_secs();
         let context = outside.world().variable(&outside.app().variable("CONTEXT"));
         let context = context.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Watch { stamp, files, present, absent, context, deadline })

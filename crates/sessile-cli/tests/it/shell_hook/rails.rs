@@ -115,7 +115,8 @@ fn untrusted_directory_gives_an_emptied_room_until_it_is_left_or_trusted() {
         let home = home_with_tools();
         home.write("p/.sessile/config.toml", "context = \"staging\"\n");
         let mut shell = HookedTty::start(&home, program);
-        shell.run("cd p");
+        let told = plain(&(shell.run("cd p") + &shell.run("true")));
+        assert_eq!(told.matches("is not trusted").count(), 1, "{program}: {told}");
         assert_eq!(shell.mark(), "(staging: untrusted project)", "{program}");
         assert_none(&shell.targets(), program);
         shell.run("cd ..");
@@ -198,11 +199,7 @@ fn lapsed_approval_withdraws_the_target_at_an_idle_prompt() {
     assert!(has_target(), "the approval opened it");
     crate::eventually("the withdrawal", || !has_target());
     assert_eq!(shell.kubectl(), "", "the first command after it");
-    // The hook counts whole seconds, so the mark may come a prompt later than the withdrawal.
-    crate::eventually("the mark", || {
-        shell.run("true");
-        shell.mark() == "(production: not approved)"
-    });
+    assert_eq!(shell.mark(), "(production: not approved)", "the first prompt after it");
     own_after_detach(&mut shell);
     shell.exit();
 }
