@@ -90,7 +90,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/theme NAME", "choose the colors: dark, light or none"),
     ("/forget", "delete this conversation from the store"),
     ("/close", "close this tab"),
-    ("/quit", "end the chat; tasks go on"),
+    ("/quit", "quit; tasks continue at the agents"),
 ];
 
 /// Meaning of a typed line.

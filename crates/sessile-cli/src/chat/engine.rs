@@ -3,13 +3,14 @@
 //! So a view never waits for the network or the store. A thread works as a process of `message send` would: credentials and
 //! guards are checked again for every message, and a kill loses no acknowledged event.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use sessile::State;
 use sessile::call::StateCall;
 use sessile::names::SessionId;
+use sessile::{State, StateArgs};
 use sessile_wire::a2a::{AgentCard, AgentEvent, Part};
 
 use super::jobs;
@@ -93,11 +94,44 @@ impl std::fmt::Display for ChatFailure {
     }
 }
 
+/// Session or context that the jobs of a conversation work in; neither for those of the chat's call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ConversationScope {
+    /// Id of the session.
+    pub(crate) session: Option<String>,
+    /// Context, where no session is left.
+    pub(crate) context: Option<String>,
+}
+
+impl ConversationScope {
+    /// Scope of a stored conversation. It continues in its context only, which its session has if that is live.
+    pub(crate) fn of_conversation(live_session: Option<&str>, context: Option<&str>) -> Self {
+        match live_session {
+            Some(session) => ConversationScope { session: Some(session.to_owned()), context: None },
+            None => ConversationScope { session: None, context: context.map(str::to_owned) },
+        }
+    }
+
+    /// A call with the session or context of the scope.
+    fn call(&self, call: &StateCall) -> Result<StateCall, Failure> {
+        // A progress line would be written over the screen.
+        let call = call.clone().on_wait(|_| ());
+        if *self == ConversationScope::default() {
+            return Ok(call);
+        }
+        let (session, context) = (self.session.clone(), self.context.clone());
+        let args = StateArgs { session, context, ..call.args().clone() };
+        Ok(StateCall::new(call.app(), call.world().clone(), args)?.with_mode(call.mode()))
+    }
+}
+
 /// Agent or conversation that a person can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChatChoice {
     /// Name or URL of the agent.
     pub(crate) agent: String,
+    /// Session or context of the conversation.
+    pub(crate) scope: ConversationScope,
     /// Conversation to continue; `None` starts one.
     pub(crate) conversation: Option<String>,
     /// Text beside the agent.
@@ -198,7 +232,7 @@ impl JobHandle {
 /// Starts jobs.
 pub(crate) trait JobStarter {
     /// Starts a job for a conversation.
-    fn start(&mut self, tab: TabId, job: ChatJob) -> JobHandle;
+    fn start(&mut self, tab: TabId, scope: &ConversationScope, job: ChatJob) -> JobHandle;
 }
 
 /// Starts the jobs of a chat.
@@ -207,32 +241,32 @@ pub(crate) struct ChatEngine {
     out: Output,
     reach: AgentArgs,
     sink: EventSink,
-    /// Session of the chat, once it has one: all conversations stay in it.
-    session: Arc<Mutex<Option<SessionId>>>,
+    /// Session of each scope, once it has one: its conversations stay in it.
+    sessions: HashMap<ConversationScope, Arc<Mutex<Option<SessionId>>>>,
     last_job: u64,
 }
 
 impl ChatEngine {
     /// Engine with the call and the flags of a chat.
-    pub(crate) fn new(cx: &Cx, reach: AgentArgs, sink: EventSink) -> Self {
-        ChatEngine {
-            call: cx.state.call().clone(),
-            out: cx.out.clone(),
-            reach,
-            sink,
-            session: Arc::default(),
-            last_job: 0,
-        }
+    pub(crate) fn new(call: StateCall, out: Output, reach: AgentArgs, sink: EventSink) -> Self {
+        ChatEngine { call, out, reach, sink, sessions: HashMap::new(), last_job: 0 }
     }
 }
 
 impl JobStarter for ChatEngine {
-    fn start(&mut self, tab: TabId, job: ChatJob) -> JobHandle {
+    fn start(&mut self, tab: TabId, scope: &ConversationScope, job: ChatJob) -> JobHandle {
         self.last_job += 1;
         let (id, has_left) = (JobId(self.last_job), Arc::new(AtomicBool::new(false)));
         let reporter = JobReporter { tab, id, sink: Arc::clone(&self.sink), has_left: Arc::clone(&has_left) };
-        let (call, out, reach) = (self.call.clone(), self.out.clone(), self.reach.clone());
-        let (session, failed) = (Arc::clone(&self.session), reporter.clone());
+        let (out, reach, failed) = (self.out.clone(), self.reach.clone(), reporter.clone());
+        let call = match scope.call(&self.call) {
+            Ok(call) => call,
+            Err(failure) => {
+                reporter.report(JobEvent::Ended(ChatFailure::of(&failure)));
+                return JobHandle { id, has_left };
+            }
+        };
+        let session = Arc::clone(self.sessions.entry(scope.clone()).or_default());
         let started = std::thread::Builder::new().name("chat".to_owned()).spawn(move || {
             let buffers = Arc::new(OutputBuffers::default());
             let cx = Cx { state: State::from(call), out: out.into_buffers(Some(Arc::clone(&buffers))) };

@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use sessile::State;
 use sessile::error::ConversationError;
 use sessile::names::SessionId;
-use sessile::session::Session;
+use sessile::session::{Lifecycle, Session};
 use sessile_wire::a2a::{AgentCard, AgentEvent, AgentReply, AgentTask, OutgoingMessage, Part};
 
 use super::attachment;
-use super::engine::{ChatChoice, ChatJob, JobEvent, JobReporter};
+use super::engine::{ChatChoice, ChatJob, ConversationScope, JobEvent, JobReporter};
 use super::model::{ChatConversation, ConversationIds};
 use super::opener;
 use crate::agent_session::{
@@ -272,6 +272,11 @@ pub(super) fn choices(state: &State) -> Result<Vec<ChatChoice>, Failure> {
         Some(all) => all.list(None, None)?,
         None => Vec::new(),
     };
+    let sessions = state.sessions_to_look_at()?;
+    let is_live = |id: &str| {
+        let found = sessions.as_ref().and_then(|sessions| sessions.get(id).ok());
+        found.is_some_and(|session| session.life(state.world()) == Lifecycle::Live)
+    };
     let mut seen = BTreeSet::new();
     let mut all: Vec<ChatChoice> = Vec::new();
     for one in recent.iter().take(MOST_CHOICES) {
@@ -281,6 +286,10 @@ pub(super) fn choices(state: &State) -> Result<Vec<ChatChoice>, Failure> {
         let name = one.name.as_deref().map_or_else(String::new, |name| format!("{name}, "));
         all.push(ChatChoice {
             agent: name_of(&one.agent_url),
+            scope: ConversationScope::of_conversation(
+                Some(one.session.as_str()).filter(|id| is_live(id)),
+                one.context.as_deref(),
+            ),
             conversation: Some(one.id.clone()),
             detail: format!("{name}{} items, {}, {context}{state}", one.items, one.used_at),
         });
@@ -288,6 +297,7 @@ pub(super) fn choices(state: &State) -> Result<Vec<ChatChoice>, Failure> {
     let urls = named.iter().map(|agent| agent.url.clone()).chain(seen).collect::<BTreeSet<_>>();
     all.extend(urls.iter().map(|url| ChatChoice {
         agent: name_of(url),
+        scope: ConversationScope::default(),
         conversation: None,
         detail: format!("new conversation, {url}"),
     }));

@@ -8,7 +8,7 @@
 //! | `attachment` | files and data that the next message carries |
 //! | `opener` | artifacts opened with the program of the desktop |
 //! | `line_mode` | the chat without a capable terminal: lines in, replies out |
-//! | `screen` | the full-screen view |
+//! | `screen` | the full-screen view, which is also a pane of the TUI |
 //!
 //! Delivery is that of `message send`: a message is stored before it is sent, and an event before it is drawn. So a chat that is
 //! killed loses nothing that was acknowledged, and the next one continues. A quit ends no task of an agent.
@@ -21,3 +21,5 @@ pub(crate) mod line_mode;
 pub(crate) mod model;
 mod opener;
 pub(crate) mod screen;
+#[cfg(test)]
+pub(crate) mod started_jobs;

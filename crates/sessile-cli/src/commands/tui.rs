@@ -2,10 +2,11 @@
 
 use sessile::error::UsageError;
 
+use crate::chat::screen;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::tui::{CallSource, Theme, event_loop};
+use crate::tui::{Theme, event_loop};
 
 /// Show sessions, contexts, locks and history on one screen
 ///
@@ -25,5 +26,7 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
         .into());
     }
     let theme = Theme::of(cx.state.world(), cx.state.color()?);
-    Ok(event_loop::run(&CallSource::new(cx), theme)?)
+    // Broken settings are listed by the TUI, which then draws the chat as everything else.
+    let chat_theme = screen::theme(cx).unwrap_or(theme);
+    Ok(event_loop::run(cx, theme, chat_theme)?)
 }

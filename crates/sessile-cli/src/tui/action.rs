@@ -131,7 +131,7 @@ impl TuiAction {
                 let label = quoted(stopped.name.as_ref().unwrap_or(&stopped.id));
                 match stopped.ended_processes.len() {
                     0 => format!("stopped session {label}"),
-                    count => format!("stopped session {label} and {count} process(es) in it"),
+                    count => format!("stopped session {label} and {count} process(es)"),
                 }
             }
             TuiAction::StopServiceSession { id } => {
@@ -144,7 +144,7 @@ impl TuiAction {
             }
             TuiAction::AttachSession { id } => {
                 let (session, _) = state.attach_session(id)?;
-                format!("attached to session {}; it is this terminal's now", quoted(session.label()))
+                format!("attached to session {} in this terminal", quoted(session.label()))
             }
             TuiAction::StartSession { name, .. } => {
                 let name: Option<SessionName> =
@@ -154,7 +154,7 @@ impl TuiAction {
                     SessionSpec { name: name.as_ref(), labels: BTreeMap::new(), agent: None, idle, max };
                 let started = local.start_session(spec, None)?.change;
                 let label = started.session.name.as_ref().unwrap_or(&started.session.id);
-                format!("started session {}; it is this terminal's now", quoted(label))
+                format!("started session {} and selected it for this terminal", quoted(label))
             }
             TuiAction::Approve { context, time, digest, pin } => {
                 let name: ContextName = context.parse()?;

@@ -1,7 +1,7 @@
 //! State of the TUI: panes, selection, what is in front of them. It knows keys and rows, and neither terminal nor disk.
 
 use super::action::TuiAction;
-use super::dialog::{FormOutcome, TuiOverlay, palette_rows};
+use super::dialog::{ConfirmEffect, FormOutcome, TuiOverlay, palette_rows};
 use super::keys::{UiCommand, command_of};
 use super::loader::LoaderMessage;
 use super::model::{
@@ -10,6 +10,7 @@ use super::model::{
 };
 use super::text_input::TextInput;
 use super::theme::{ScreenTone, Theme};
+use crate::chat::screen::app::ChatApp;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
@@ -27,12 +28,13 @@ pub(crate) enum Pane {
     Locks,
     History,
     Agents,
+    Chat,
     Service,
 }
 
 impl Pane {
-    pub(crate) const ALL: [Pane; 6] =
-        [Pane::Sessions, Pane::Contexts, Pane::Locks, Pane::History, Pane::Agents, Pane::Service];
+    pub(crate) const ALL: [Pane; 7] =
+        [Pane::Sessions, Pane::Contexts, Pane::Locks, Pane::History, Pane::Agents, Pane::Chat, Pane::Service];
 
     /// Title.
     pub(crate) fn title(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Pane {
             Pane::Locks => "Locks",
             Pane::History => "History",
             Pane::Agents => "Agents",
+            Pane::Chat => "Chat",
             Pane::Service => "Service",
         }
     }
@@ -60,14 +63,12 @@ pub(crate) enum TuiEffect {
     AskApproval(String),
     /// Check whether an operation can be undone, and ask; else name one of the others that can, in their order.
     AskUndo { number: i64, others: Vec<i64> },
-    /// Read everything again.
+    /// Reload everything.
     Reload,
     /// Read one thing in full; none when it was closed.
     Open(Option<DetailKey>),
     /// Open a shell in a session.
     Shell(String),
-    /// Open a conversation or an agent in the chat.
-    Chat(AgentRow),
 }
 
 /// Line at the bottom.
@@ -86,7 +87,6 @@ pub(crate) struct HitAreas {
 }
 
 /// State of the TUI.
-#[derive(Debug)]
 pub(crate) struct TuiApp {
     pub(crate) theme: Theme,
     pub(crate) now_ms: i64,
@@ -97,12 +97,16 @@ pub(crate) struct TuiApp {
     pub(crate) history: RowList<HistoryRow>,
     pub(crate) agents: RowList<AgentRow>,
     pub(crate) service: RowList<SessionItem>,
+    /// Pane of the chat. Replies continue while another pane is visible.
+    pub(crate) chat: ChatApp,
     pub(crate) requests: Vec<RequestRow>,
     credentials: Vec<(String, i64)>,
     /// URL of the selected session service.
     pub(crate) server: Option<String>,
     /// Why the service's sessions are not known.
     pub(crate) service_problem: Option<String>,
+    /// Whether the service has answered, or failed to.
+    pub(crate) has_service_answer: bool,
     pub(crate) attention: AttentionList,
     /// Whether rows have changed since the list was made.
     is_attention_stale: bool,
@@ -115,10 +119,12 @@ pub(crate) struct TuiApp {
     pub(crate) is_loaded: bool,
     /// Whether a change is being made.
     pub(crate) is_busy: bool,
+    /// Whether a question was requested, and no key pressed since.
+    awaits_question: bool,
     pub(crate) areas: HitAreas,
 }
 
-/// Does something with the listing of the current pane.
+/// Does something with the listing of the current pane. The chat has none of its own; its keys never get here.
 macro_rules! on_listing {
     ($app:expr, $listing:ident => $body:expr) => {
         match $app.pane {
@@ -138,7 +144,7 @@ macro_rules! on_listing {
                 let $listing = &mut $app.history;
                 $body
             }
-            Pane::Agents => {
+            Pane::Agents | Pane::Chat => {
                 let $listing = &mut $app.agents;
                 $body
             }
@@ -153,7 +159,7 @@ macro_rules! on_listing {
 pub(super) use on_listing;
 
 impl TuiApp {
-    pub(crate) fn new(theme: Theme, now_ms: i64) -> Self {
+    pub(crate) fn new(theme: Theme, now_ms: i64, chat: ChatApp) -> Self {
         TuiApp {
             theme,
             now_ms,
@@ -164,10 +170,12 @@ impl TuiApp {
             history: RowList::default(),
             agents: RowList::default(),
             service: RowList::default(),
+            chat,
             requests: Vec::new(),
             credentials: Vec::new(),
             server: None,
             service_problem: None,
+            has_service_answer: false,
             attention: AttentionList::default(),
             is_attention_stale: false,
             next_attention: 0,
@@ -177,6 +185,7 @@ impl TuiApp {
             status: None,
             is_loaded: false,
             is_busy: false,
+            awaits_question: false,
             areas: HitAreas::default(),
         }
     }
@@ -242,13 +251,21 @@ impl TuiApp {
                     }
                 }
             }
-            LoaderMessage::Service(service) => match service.sessions {
-                Ok(rows) => {
-                    self.service.set_rows(rows, service.taken_ms);
-                    self.service_problem = None;
+            LoaderMessage::Service(service) => {
+                self.has_service_answer = true;
+                match service.sessions {
+                    Ok(rows) => {
+                        self.service.set_rows(rows, service.taken_ms);
+                        self.service_problem = None;
+                    }
+                    Err(problem) => self.service_problem = Some(problem),
                 }
-                Err(problem) => self.service_problem = Some(problem),
-            },
+            }
+            LoaderMessage::Chat(event) => self.chat.event(*event),
+            // A late dialog would take the keys that are meant for something else.
+            LoaderMessage::Approval(question) if self.take_question() => self.ask_approval(question),
+            LoaderMessage::Undo(question) if self.take_question() => self.ask_undo(question),
+            LoaderMessage::Approval(_) | LoaderMessage::Undo(_) => {}
             LoaderMessage::Done(result) => {
                 self.is_busy = false;
                 self.status = Some(match result {
@@ -278,33 +295,69 @@ impl TuiApp {
                     input.paste(text);
                 }
             }
-            Some(TuiOverlay::Palette { input, .. }) => input.paste(text),
+            Some(TuiOverlay::Palette { input, .. }) => {
+                input.paste(text);
+            }
             None if self.is_filtering => {
                 self.filter.paste(text);
                 self.apply_filter();
             }
+            None if self.pane == Pane::Chat => self.chat.paste(text),
             _ => {}
         }
     }
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Option<TuiEffect> {
+        self.awaits_question = false;
+        let effect = self.key_effect(key);
+        if matches!(effect, Some(TuiEffect::AskApproval(_) | TuiEffect::AskUndo { .. })) {
+            self.awaits_question = true;
+            self.note("loading ...");
+        }
+        effect
+    }
+
+    fn take_question(&mut self) -> bool {
+        if self.awaits_question {
+            self.status = None;
+        }
+        std::mem::take(&mut self.awaits_question)
+    }
+
+    fn key_effect(&mut self, key: KeyEvent) -> Option<TuiEffect> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('z') if is_control => return Some(TuiEffect::Suspend),
-            KeyCode::Char('c') if is_control && self.overlays.is_empty() && !self.is_filtering => {
-                return Some(TuiEffect::Quit);
-            }
             _ => {}
         }
         if !self.overlays.is_empty() {
             return self.overlay_key(key);
+        }
+        if self.pane == Pane::Chat {
+            self.chat_key(key);
+            return None;
+        }
+        if key.code == KeyCode::Char('c') && is_control && !self.is_filtering {
+            return self.run(UiCommand::Quit);
         }
         if self.is_filtering {
             return self.filter_key(key);
         }
         self.status = None;
         self.pane_key(key)
+    }
+
+    /// A key in the pane of the chat, where letters are text.
+    fn chat_key(&mut self, key: KeyEvent) {
+        self.status = None;
+        if key.code == KeyCode::BackTab {
+            return self.go_to(Pane::Agents);
+        }
+        self.chat.key(key);
+        if self.chat.take_quit() {
+            self.go_to(Pane::Agents);
+        }
     }
 
     fn pane_key(&mut self, key: KeyEvent) -> Option<TuiEffect> {
@@ -354,6 +407,7 @@ impl TuiApp {
             self.filter.take();
             self.apply_filter();
             self.pane = pane;
+            self.chat.set_visible(pane == Pane::Chat);
         }
     }
 
@@ -410,8 +464,13 @@ impl TuiApp {
             }
             TuiOverlay::Confirm { .. } => match key.code {
                 KeyCode::Char('y' | 'Y') => {
-                    let Some(TuiOverlay::Confirm { action, .. }) = self.overlays.pop() else { return None };
-                    return self.perform(action);
+                    let Some(TuiOverlay::Confirm { effect, .. }) = self.overlays.pop() else {
+                        return None;
+                    };
+                    return match effect {
+                        ConfirmEffect::Change(action) => self.perform(action),
+                        ConfirmEffect::Quit => Some(TuiEffect::Quit),
+                    };
                 }
                 KeyCode::Char('n' | 'N' | 'q') => return self.close_overlay(),
                 _ => {}
@@ -479,11 +538,16 @@ impl TuiApp {
             MouseEventKind::ScrollDown => WHEEL,
             MouseEventKind::ScrollUp => -WHEEL,
             MouseEventKind::Down(MouseButton::Left) => {
-                return self.click(Position::new(mouse.column, mouse.row));
+                let effect = self.click(Position::new(mouse.column, mouse.row));
+                if self.pane == Pane::Chat && self.overlays.is_empty() {
+                    self.chat.mouse(mouse);
+                }
+                return effect;
             }
             _ => return None,
         };
         match self.overlays.last_mut() {
+            None if self.pane == Pane::Chat => self.chat.mouse(mouse),
             None => on_listing!(self, listing => listing.move_by(rows)),
             Some(TuiOverlay::Help { scroll } | TuiOverlay::Detail { scroll, .. }) => {
                 *scroll = scroll.saturating_add_signed(rows);
@@ -501,7 +565,7 @@ impl TuiApp {
             self.go_to(*pane);
             return None;
         }
-        if !self.areas.rows.contains(at) {
+        if self.pane == Pane::Chat || !self.areas.rows.contains(at) {
             return None;
         }
         let line = usize::from(at.y - self.areas.rows.y);
@@ -527,7 +591,7 @@ impl TuiApp {
             Pane::Contexts => self.contexts.rows().iter().any(|row| row.approved_until_ms.is_some()),
             Pane::Locks => self.locks.len() > 0,
             Pane::Service => self.service.len() > 0,
-            Pane::History | Pane::Agents => false,
+            Pane::History | Pane::Agents | Pane::Chat => false,
         }
     }
 }

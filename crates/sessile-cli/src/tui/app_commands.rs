@@ -1,11 +1,11 @@
 //! Commands of the TUI on the selected row: questions, dialogs and effects.
 
 use sessile::context::Guard;
-use sessile::text::quoted;
+use sessile::text::{quoted, shell_quoted};
 
 use super::action::{ApprovalQuestion, TuiAction, UndoQuestion};
 use super::app::{Pane, TuiApp, TuiEffect, on_listing};
-use super::dialog::{DialogForm, TuiOverlay};
+use super::dialog::{ConfirmEffect, DialogForm, TuiOverlay};
 use super::keys::UiCommand;
 use super::model::{AgentRowKind, AttentionTarget, DetailKey, HistoryRow, RowFilter};
 use super::text_input::TextInput;
@@ -16,7 +16,10 @@ impl TuiApp {
         match panes.first() {
             Some(first) if !panes.contains(&self.pane) => {
                 self.go_to(*first);
-                self.note(format!("choose a row of {} and try again", first.title().to_lowercase()));
+                self.note(format!(
+                    "select a row in the pane {}, then run the command again",
+                    first.title().to_lowercase()
+                ));
                 None
             }
             _ => self.run(command),
@@ -26,6 +29,14 @@ impl TuiApp {
     /// Runs a command on the selected row.
     pub(crate) fn run(&mut self, command: UiCommand) -> Option<TuiEffect> {
         match command {
+            UiCommand::Quit if self.chat.has_running_reply() => {
+                self.overlays.push(TuiOverlay::Confirm {
+                    question: "Quit while an agent replies?".to_owned(),
+                    note: "The task continues at the agent; a chat with the agent follows it again."
+                        .to_owned(),
+                    effect: ConfirmEffect::Quit,
+                });
+            }
             UiCommand::Quit => return Some(TuiEffect::Quit),
             UiCommand::Reload => return Some(TuiEffect::Reload),
             UiCommand::Help => self.overlays.push(TuiOverlay::Help { scroll: 0 }),
@@ -49,7 +60,7 @@ impl TuiApp {
                 if row.kind == AgentRowKind::Conversation {
                     return self.open_detail(DetailKey::Conversation(row.key.clone()));
                 }
-                self.note("choose a conversation; Enter begins one with the agent");
+                self.note("select a conversation; Enter opens a chat with the agent");
             }
             UiCommand::StartSession => {
                 let context = match self.pane {
@@ -121,7 +132,11 @@ impl TuiApp {
     }
 
     fn confirm(&mut self, question: String, note: &str, action: TuiAction) {
-        self.overlays.push(TuiOverlay::Confirm { question, note: note.to_owned(), action });
+        self.overlays.push(TuiOverlay::Confirm {
+            question,
+            note: note.to_owned(),
+            effect: ConfirmEffect::Change(action),
+        });
     }
 
     fn ask_stop(&mut self) {
@@ -134,8 +149,8 @@ impl TuiApp {
         let of = context.map_or_else(String::new, |context| format!(" in context {}", quoted(context)));
         let question = format!("Stop session {}{of}?", quoted(row.label()));
         let note = match row.running.as_slice() {
-            [] => "Nothing runs in it.".to_owned(),
-            running => format!("Ends {}.", running.join(", ")),
+            [] => "No command is running.".to_owned(),
+            running => format!("Stops {}.", running.join(", ")),
         };
         let action = match self.pane {
             Pane::Service => TuiAction::StopServiceSession { id },
@@ -149,8 +164,15 @@ impl TuiApp {
             Pane::Sessions => DetailKey::Session(self.sessions.selected()?.id.clone()),
             Pane::Contexts => DetailKey::Context(self.contexts.selected()?.name.clone()),
             Pane::History => DetailKey::Operation(self.history.selected()?.number?),
-            Pane::Agents => return Some(TuiEffect::Chat(self.agents.selected()?.clone())),
-            Pane::Locks | Pane::Service => return None,
+            Pane::Agents => {
+                let row = self.agents.selected()?;
+                let (agent, scope, start) = (row.agent(), row.scope(), row.start());
+                // First, so that a chat without a conversation does not list the agents to choose from.
+                self.chat.open_tab(agent, scope, start);
+                self.go_to(Pane::Chat);
+                return None;
+            }
+            Pane::Locks | Pane::Chat | Pane::Service => return None,
         };
         self.open_detail(key)
     }
@@ -164,23 +186,25 @@ impl TuiApp {
         self.refresh_attention();
         let items = &self.attention.items;
         let Some(item) = items.get(self.next_attention.checked_rem(items.len()).unwrap_or(0)).cloned() else {
-            self.note("nothing needs you");
+            self.note("nothing requires attention");
             return;
         };
         self.next_attention = self.next_attention.wrapping_add(1);
-        let (pane, key) = match item.target {
-            AttentionTarget::Context(name) => (Pane::Contexts, name),
-            AttentionTarget::Conversation(id) => (Pane::Agents, id),
-            AttentionTarget::Session(id) => (Pane::Sessions, id),
-            AttentionTarget::Credential => {
-                return self.note(format!("{}; renew it: sessile auth login", item.text));
+        let (pane, key, next) = match item.target {
+            AttentionTarget::Context(name) => (Pane::Contexts, name, "press a to approve the context"),
+            AttentionTarget::Conversation(id) => (Pane::Agents, id, "press Enter to answer"),
+            AttentionTarget::Session(id) => (Pane::Sessions, id, "press Enter for details"),
+            AttentionTarget::Credential(name) => {
+                let name = shell_quoted(&name);
+                let renew = format!("renew it: sessile auth login {name}, or sessile auth set {name}");
+                return self.note(format!("{}; {renew}", item.text));
             }
         };
         self.go_to(pane);
         self.filter.take();
         self.apply_filter();
         on_listing!(self, listing => listing.select_key(&key));
-        self.note(item.text);
+        self.note(format!("{}; {next}", item.text));
     }
 
     /// Asks about an approval, or says why it is impossible.
@@ -207,7 +231,7 @@ impl TuiApp {
         };
         let next = match instead {
             Some(other) => format!(
-                "The last change before it that can be undone is operation {other}{}. Its row is selected now: u undoes it.",
+                "The last earlier change that can be undone is operation {other}{}. Its row is selected; press u to undo it.",
                 words_of(other, rows)
             ),
             None => "No earlier change on the list can be undone.".to_owned(),

@@ -78,6 +78,11 @@ fn session(cx: &Cx, id: &str) -> Result<(String, Vec<DetailSection>), Failure> {
         let first = lines.len().saturating_sub(MOST_LINES);
         section(&title, lines.into_iter().skip(first))
     });
+    let output = output.or_else(|| {
+        let session = sessile::text::shell_quoted(session.label());
+        let hint = format!("not logged; log it: sessile run --log --session {session} -- COMMAND");
+        (!commands.is_empty()).then(|| section("Output", [hint]))
+    });
     let running = view.session.running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid));
     let of_session = OperationFilter {
         session: Some(&view.session.id),

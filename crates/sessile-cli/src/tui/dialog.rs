@@ -21,13 +21,22 @@ pub(crate) enum TuiOverlay {
     /// One thing in full; none while it is read.
     Detail { key: DetailKey, detail: Option<Result<Detail, String>>, scroll: usize },
     /// A question that `y` answers with yes.
-    Confirm { question: String, note: String, action: TuiAction },
+    Confirm { question: String, note: String, effect: ConfirmEffect },
     /// Something to read, until a key closes it.
     Notice { title: &'static str, text: String },
     /// Fields to fill in.
     Form(DialogForm),
     /// Commands by name.
     Palette { input: TextInput, selected: usize },
+}
+
+/// Effect of a yes.
+#[derive(Debug)]
+pub(crate) enum ConfirmEffect {
+    /// Make a change.
+    Change(TuiAction),
+    /// Leave the TUI.
+    Quit,
 }
 
 /// Purpose of a form.

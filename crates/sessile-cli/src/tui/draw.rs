@@ -9,6 +9,7 @@ use super::keys::{BINDINGS, UiCommand};
 use super::screen_text::{clip, fit, width, wrap};
 use super::theme::ScreenTone;
 use super::{overlay_view, pane};
+use crate::chat::screen::draw::draw_in;
 
 /// Lines of a long error at the bottom.
 const STATUS_LINES: usize = 6;
@@ -20,16 +21,23 @@ const GENERAL_KEYS: [&str; 6] = ["Enter", "/", "o", "?", "q", ":"];
 pub(crate) fn draw(app: &mut TuiApp, frame: &mut Frame) {
     let area = frame.area();
     if area.height < 4 || area.width < 10 {
-        frame.render_widget(clip("too small", usize::from(area.width), ""), area);
+        frame.render_widget(clip("terminal too small", usize::from(area.width), ""), area);
         return;
     }
     app.refresh_attention();
     let line = |y: u16| Rect { x: area.x, y, width: area.width, height: 1 };
     draw_tabs(app, frame, line(area.y));
     draw_attention(app, frame, line(area.y + 1));
-    let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
-    pane::draw(app, frame, body);
-    draw_bottom(app, frame, line(area.bottom() - 1));
+    if app.pane == Pane::Chat {
+        // The chat has a bottom line of its own; a result of the TUI covers it until the next key.
+        draw_in(&mut app.chat, frame, Rect { y: area.y + 2, height: area.height - 2, ..area });
+        if app.status.is_some() {
+            draw_bottom(app, frame, line(area.bottom() - 1));
+        }
+    } else {
+        pane::draw(app, frame, Rect { y: area.y + 2, height: area.height - 3, ..area });
+        draw_bottom(app, frame, line(area.bottom() - 1));
+    }
     overlay_view::draw(app, frame, Rect { y: area.y + 1, height: area.height - 2, ..area });
 }
 
@@ -37,10 +45,13 @@ fn draw_tabs(app: &mut TuiApp, frame: &mut Frame, area: Rect) {
     let (mut spans, mut tabs, mut x) = (Vec::new(), Vec::new(), area.x);
     let panes: Vec<Pane> = app.panes().collect();
     // On a narrow screen the counts go first, then the titles.
-    let label = |app: &TuiApp, at: usize, pane: Pane, detail: u8| match detail {
-        2 => format!(" {} {} {} ", at + 1, pane.title(), count(app, pane)),
-        1 => format!(" {} {} ", at + 1, pane.title()),
-        _ => format!(" {} ", at + 1),
+    let label = |app: &TuiApp, at: usize, pane: Pane, detail: u8| {
+        let mark = if pane == Pane::Chat { app.chat.mark() } else { "" };
+        match detail {
+            2 => format!(" {} {} {}{mark} ", at + 1, pane.title(), count(app, pane)),
+            1 => format!(" {} {}{mark} ", at + 1, pane.title()),
+            _ => format!(" {}{mark} ", at + 1),
+        }
     };
     let total = |detail| {
         panes.iter().enumerate().map(|(at, pane)| width(&label(app, at, *pane, detail))).sum::<usize>()
@@ -72,6 +83,7 @@ fn count(app: &TuiApp, pane: Pane) -> usize {
         Pane::Locks => app.locks.total(),
         Pane::History => app.history.total(),
         Pane::Agents => app.agents.total(),
+        Pane::Chat => app.chat.count(),
         Pane::Service => app.service.total(),
     }
 }
@@ -80,8 +92,8 @@ fn draw_attention(app: &TuiApp, frame: &mut Frame, area: Rect) {
     let cells = usize::from(area.width);
     let ellipsis = app.theme.symbol("…", "~");
     let (text, tone) = match (app.attention.items.first(), app.attention.total) {
-        (None, _) if app.is_loaded => ("nothing needs you".to_owned(), ScreenTone::Faint),
-        (None, _) => ("reading ...".to_owned(), ScreenTone::Faint),
+        (None, _) if app.is_loaded => ("nothing requires attention".to_owned(), ScreenTone::Faint),
+        (None, _) => ("loading ...".to_owned(), ScreenTone::Faint),
         (Some(first), total) => {
             // The key stays visible if the first one is long.
             let tail = match total {

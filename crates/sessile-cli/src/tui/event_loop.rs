@@ -1,16 +1,24 @@
 //! The event loop: draws, waits for events, and does what the keys ask for.
 
-use std::io::{self, BufRead as _, Write as _};
-use std::process::{Command, ExitStatus};
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::action::{ApprovalQuestion, TuiAction, UndoQuestion, failure_line};
+use super::action::{ApprovalQuestion, UndoQuestion, failure_line};
 use super::app::{Pane, TuiApp, TuiEffect};
 use super::call_source::CallSource;
 use super::draw::draw;
 use super::loader::{Loader, LoaderMessage};
 use super::terminal::{Screen, ScreenWaker, TerminalEvent};
 use super::theme::Theme;
+use crate::agent_session::AgentArgs;
+use crate::chat::engine::ChatEngine;
+use crate::chat::screen::app::ChatApp;
+use crate::chat::screen::copy;
+use crate::cli::Cx;
+use crate::effects;
 
 /// Time between two frames while idle times and countdowns are visible.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -19,10 +27,11 @@ const CLOCK: Duration = Duration::from_secs(1);
 const BURST: usize = 1000;
 
 /// Runs the TUI until the person quits or the terminal closes.
-pub(crate) fn run(calls: &CallSource, theme: Theme) -> io::Result<()> {
+pub(crate) fn run(cx: &Cx, theme: Theme, chat_theme: Theme) -> io::Result<()> {
+    let calls = &CallSource::new(cx);
     let mut screen: Screen<LoaderMessage> = Screen::enter()?;
     let loader = Loader::start(calls, &screen.waker())?;
-    let mut app = TuiApp::new(theme, calls.now_ms());
+    let mut app = TuiApp::new(theme, calls.now_ms(), chat_pane(cx, screen.waker(), chat_theme));
     let mut page = Vec::new();
     let mut begun = Instant::now();
     loop {
@@ -61,9 +70,23 @@ pub(crate) fn run(calls: &CallSource, theme: Theme) -> io::Result<()> {
                 Some(effect) => carry_out(effect, &mut app, &mut screen, &loader, calls)?,
                 None => {}
             }
+            if let Some(text) = app.chat.take_clipboard() {
+                copy(&text)?;
+            }
             next = screen.try_next();
         }
     }
+}
+
+/// Chat with the flags of the TUI, in the mode of `chat`.
+fn chat_pane(cx: &Cx, waker: ScreenWaker<LoaderMessage>, theme: Theme) -> ChatApp {
+    let mode = effects::entry("chat").map_or_else(|| cx.state.call().mode(), |entry| entry.mode);
+    let call = cx.state.call().clone().with_mode(mode);
+    let sink = Arc::new(move |event| {
+        waker.wake(LoaderMessage::Chat(Box::new(event)));
+    });
+    let engine = ChatEngine::new(call, cx.out.clone(), AgentArgs::default(), sink);
+    ChatApp::pane(Box::new(engine), theme, PathBuf::new())
 }
 
 fn carry_out(
@@ -76,63 +99,40 @@ fn carry_out(
     match effect {
         TuiEffect::Quit => {}
         TuiEffect::Suspend => screen.stop_process(),
-        TuiEffect::Perform(action) => perform(action, calls.clone(), screen.waker())?,
-        TuiEffect::AskApproval(context) => {
+        TuiEffect::Perform(action) => in_thread(calls, screen, move |calls| {
+            LoaderMessage::Done(action.perform(calls).map_err(|failure| failure_line(&failure)))
+        })?,
+        TuiEffect::AskApproval(context) => in_thread(calls, screen, move |calls| {
             let question = ApprovalQuestion::new(calls, &context);
-            app.ask_approval(question.map_err(|failure| failure_line(&failure)));
-        }
-        TuiEffect::AskUndo { number, others } => {
-            app.ask_undo(UndoQuestion::new(calls, number, &others));
-        }
+            LoaderMessage::Approval(question.map_err(|failure| failure_line(&failure)))
+        })?,
+        TuiEffect::AskUndo { number, others } => in_thread(calls, screen, move |calls| {
+            LoaderMessage::Undo(UndoQuestion::new(calls, number, &others))
+        })?,
         TuiEffect::Reload => loader.reload(),
         TuiEffect::Open(key) => loader.open(key),
-        TuiEffect::Shell(id) => run_program(app, screen, &["shell", "--session", &id], OnFailure::Return)?,
-        // The chat takes the whole terminal and gives it back, as the shell does.
-        TuiEffect::Chat(row) => {
-            let words = row.chat_words();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            run_program(app, screen, &words, OnFailure::Pause)?;
-            loader.reload();
-        }
+        TuiEffect::Shell(id) => run_program(app, screen, &["shell", "--session", &id])?,
     }
     Ok(())
 }
 
-/// Makes a change in another thread: stopping a session waits for its commands.
-fn perform(action: TuiAction, calls: CallSource, waker: ScreenWaker<LoaderMessage>) -> io::Result<()> {
+/// Does something in another thread: stopping a session waits for its commands, and the store may be locked.
+fn in_thread(
+    calls: &CallSource,
+    screen: &Screen<LoaderMessage>,
+    work: impl FnOnce(&CallSource) -> LoaderMessage + Send + 'static,
+) -> io::Result<()> {
+    let (calls, waker) = (calls.clone(), screen.waker());
     std::thread::Builder::new().name("action".to_owned()).spawn(move || {
-        let done = action.perform(&calls).map_err(|failure| failure_line(&failure));
-        waker.wake(LoaderMessage::Done(done));
+        waker.wake(work(&calls));
     })?;
     Ok(())
 }
 
-/// Reaction to the failure of a program that had the terminal.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OnFailure {
-    /// Return: a shell ends with the status of its last command.
-    Return,
-    /// Wait for Enter: the screen of the TUI hides what the program printed.
-    Pause,
-}
-
 /// Gives the terminal to a command of this program and takes it back.
-fn run_program(
-    app: &mut TuiApp,
-    screen: &mut Screen<LoaderMessage>,
-    words: &[&str],
-    on_failure: OnFailure,
-) -> io::Result<()> {
+fn run_program(app: &mut TuiApp, screen: &mut Screen<LoaderMessage>, words: &[&str]) -> io::Result<()> {
     let program = std::env::current_exe()?;
-    let status = screen.suspend(|| {
-        let status = Command::new(program).args(words).status();
-        if on_failure == OnFailure::Pause && !status.as_ref().is_ok_and(ExitStatus::success) {
-            let _ = write!(io::stdout(), "press Enter to go back to the TUI ");
-            let _ = io::stdout().flush();
-            let _ = io::stdin().lock().read_line(&mut String::new());
-        }
-        status
-    })?;
+    let status = screen.suspend(|| Command::new(program).args(words).status())?;
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => app.fail(&format!("{} ended with {status}", words.join(" "))),

@@ -13,11 +13,12 @@ use std::time::{Duration, Instant, SystemTime};
 use sessile::session::Session;
 use sessile::session::lifecycle::Lifecycle;
 
-use super::action::failure_line;
+use super::action::{ApprovalQuestion, UndoQuestion, failure_line};
 use super::call_source::CallSource;
 use super::model::{Detail, DetailKey, ServiceSnapshot, SessionItem, Snapshot};
 use super::terminal::ScreenWaker;
 use super::{detail_loader, snapshot_loader};
+use crate::chat::engine::ChatEvent;
 use crate::cli::Cx;
 use crate::error::Failure;
 use crate::file_watch::{FileChange, FileWatch, WatchedDirs};
@@ -31,6 +32,9 @@ const UNREPORTED: Duration = Duration::from_secs(1);
 
 /// Time between two looks where changes are reported. An approval ends without a change of any file.
 const RECHECK: Duration = Duration::from_secs(60);
+
+/// Shortest time until the next look where a session is about to end.
+const SHORTEST_RECHECK: Duration = Duration::from_secs(1);
 
 /// Time between two requests to the service.
 const SERVICE_INTERVAL: Duration = Duration::from_secs(5);
@@ -58,6 +62,12 @@ pub(crate) enum LoaderMessage {
     Detail(Result<Detail, String>),
     /// The service answered, or did not.
     Service(ServiceSnapshot),
+    /// Event of a job of the chat.
+    Chat(Box<ChatEvent>),
+    /// Question of an approval, or the reason why the context cannot be approved.
+    Approval(Result<ApprovalQuestion, String>),
+    /// Question of an undo.
+    Undo(UndoQuestion),
     /// A change was made, or failed.
     Done(Result<String, String>),
 }
@@ -171,7 +181,9 @@ impl Reader {
                 if !self.load_all() {
                     return;
                 }
-                self.next_read = Instant::now() + if self.watch.is_some() { RECHECK } else { UNREPORTED };
+                let limit = if self.watch.is_some() { RECHECK } else { UNREPORTED };
+                self.next_read =
+                    Instant::now() + self.time_to_first_end().map_or(limit, |end| limit.min(end));
             } else if !self.load_changed() {
                 return;
             }
@@ -218,6 +230,13 @@ impl Reader {
         let has_unwatched = self.looks.len() > watched;
         let next = if has_unwatched { self.next_read.min(self.next_sweep) } else { self.next_read };
         next.saturating_duration_since(Instant::now())
+    }
+
+    /// Time until the first session ends if it is not used again, which changes no file.
+    fn time_to_first_end(&self) -> Option<Duration> {
+        let first_ms = self.looks.values().filter_map(Look::end_ms).min()?;
+        let left_ms = first_ms.saturating_sub(self.calls.now_ms());
+        Some(Duration::from_millis(u64::try_from(left_ms).unwrap_or(0)).max(SHORTEST_RECHECK))
     }
 
     fn start_watch(&mut self) {
@@ -358,12 +377,18 @@ impl Look {
         last_change(room) != self.stamp
     }
 
+    /// Time at which the session ends if it is not used again; none if it has ended.
+    fn end_ms(&self) -> Option<i64> {
+        let view = &self.view;
+        let by_age = view.started_ms.saturating_add(view.max_ms);
+        let by_idleness = (self.at_ms - view.idle_ms).saturating_add(view.idle_limit_ms);
+        let end_ms = if view.running.is_empty() { by_age.min(by_idleness) } else { by_age };
+        (view.state == Lifecycle::Live).then_some(end_ms)
+    }
+
     /// Whether the session has expired after the look.
     fn is_over(&self, now_ms: i64) -> bool {
-        let view = &self.view;
-        let is_idle_too_long =
-            || view.running.is_empty() && now_ms - self.at_ms + view.idle_ms >= view.idle_limit_ms;
-        view.state == Lifecycle::Live && (now_ms - view.started_ms >= view.max_ms || is_idle_too_long())
+        self.end_ms().is_some_and(|end_ms| now_ms >= end_ms)
     }
 }
 

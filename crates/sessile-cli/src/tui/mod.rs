@@ -10,6 +10,8 @@
 //! | `app`, `app_commands`, `keys`, `dialog` | panes, selection, keys, dialogs: no terminal and no disk |
 //! | `draw`, `pane`, `table_view`, `overlay_view` | drawing |
 //! | `event_loop` | the loop that ties them together |
+//!
+//! The pane of the chat is the app of `chat::screen`, whose jobs run on threads: a slow agent never delays a frame.
 
 mod action;
 mod app;
@@ -37,5 +39,4 @@ mod pane_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use call_source::CallSource;
 pub(crate) use theme::Theme;

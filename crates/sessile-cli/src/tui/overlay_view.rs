@@ -80,6 +80,17 @@ fn put_scrolled(
     }
 }
 
+/// Draws the number of lines below on the border, where no line is covered.
+fn put_count_below(frame: &mut Frame, inside: Rect, lines: usize, scroll: usize, theme: Theme) {
+    let below = lines.saturating_sub(scroll + usize::from(inside.height));
+    if below > 0 {
+        let text = clip(&format!(" {below} more lines: j, k, G "), usize::from(inside.width), "");
+        let width = u16::try_from(text.len()).unwrap_or(0);
+        let place = Rect { x: inside.right() - width, y: inside.bottom(), width, height: 1 };
+        frame.render_widget(Span::styled(text, theme.style(ScreenTone::Strong)), place);
+    }
+}
+
 fn draw_help(frame: &mut Frame, area: Rect, theme: Theme, scroll: &mut usize) {
     let mut lines: Vec<(String, ScreenTone)> = Vec::new();
     for row in BINDINGS {
@@ -91,6 +102,7 @@ fn draw_help(frame: &mut Frame, area: Rect, theme: Theme, scroll: &mut usize) {
     lines.extend(MOVES.iter().map(|(keys, help)| (format!("{keys:<27} {help}"), ScreenTone::Plain)));
     let inside = dialog(frame, area, theme, "Keys (Esc closes, j and k scroll)", lines.len());
     put_scrolled(frame, inside, &lines, scroll, theme);
+    put_count_below(frame, inside, lines.len(), *scroll, theme);
 }
 
 fn draw_detail(
@@ -115,7 +127,7 @@ fn draw_detail(
     let width = usize::from(inside.width);
     let mut lines = Vec::new();
     match detail {
-        None => lines.push(("reading ...".to_owned(), ScreenTone::Faint)),
+        None => lines.push(("loading ...".to_owned(), ScreenTone::Faint)),
         Some(Err(problem)) => {
             lines.extend(wrap(problem, width, MOST_LINES).into_iter().map(|line| (line, ScreenTone::Bad)));
         }
@@ -138,6 +150,7 @@ fn draw_detail(
         }
     }
     put_scrolled(frame, inside, &lines, scroll, theme);
+    put_count_below(frame, inside, lines.len(), *scroll, theme);
 }
 
 fn draw_confirm(frame: &mut Frame, area: Rect, theme: Theme, question: &str, note: &str) {
@@ -147,7 +160,7 @@ fn draw_confirm(frame: &mut Frame, area: Rect, theme: Theme, question: &str, not
     lines.extend(wrap(note, width, 4).into_iter().map(|line| (line, ScreenTone::Plain)));
     lines.push((String::new(), ScreenTone::Plain));
     lines.push(("y yes   n no".to_owned(), ScreenTone::Warning));
-    let inside = dialog(frame, area, theme, "Confirm", lines.len());
+    let inside = dialog(frame, area, theme, "Confirm (y/n)", lines.len());
     put_scrolled(frame, inside, &lines, &mut 0, theme);
 }
 
@@ -182,7 +195,7 @@ fn draw_form(frame: &mut Frame, area: Rect, theme: Theme, form: &DialogForm) {
                 frame,
                 inside,
                 form.fields.len() + 1,
-                "Enter goes on   Esc cancels",
+                "Enter continues   Esc cancels",
                 theme,
                 ScreenTone::Faint,
             );

@@ -1,7 +1,10 @@
 //! Locks, history and agents with rows, hostile texts in them, and attention to questions and credentials.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
+use serde_json::json;
 use sessile::context::Guard;
+use sessile_wire::a2a::{AgentEvent, Dialect};
 
 use super::action::{TuiAction, UndoQuestion};
 use super::app::{Pane, TuiApp, TuiEffect};
@@ -9,7 +12,12 @@ use super::loader::LoaderMessage;
 use super::model::{
     AgentRow, AgentRowKind, AttentionTarget, Detail, DetailKey, DetailSection, HistoryRow, LockRow, Snapshot,
 };
-use super::tests::{HOUR, NOW, app_with, context, full, lines, press, session, terminal, text};
+use super::tests::{
+    HOUR, NOW, app_with, app_with_jobs, context, full, lines, press, session, terminal, text,
+};
+use crate::agent_session::Continuation;
+use crate::chat::engine::{ChatJob, ConversationScope, JobEvent};
+use crate::chat::started_jobs::StartedJobs;
 
 fn lock(name: &str, token: i64) -> LockRow {
     LockRow {
@@ -166,23 +174,94 @@ fn long_error_is_readable_and_gone_with_the_next_key() {
 }
 
 #[test]
-fn agents_have_state_and_open_in_their_session() {
+fn agents_have_name_address_and_state() {
     let mut app = app();
     press(&mut app, "5");
     let shown = text(&mut app);
     for words in ["conversation", "plan", "input-required", "research", "http://127.0.0.1"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    let effects = press(&mut app, "\n");
-    let [TuiEffect::Chat(row)] = &effects[..] else { panic!("{effects:?}") };
-    let words = ["chat", "http://127.0.0.1:8000", "--continue=019a-c1", "--session=01890a5d-0001"];
-    assert_eq!(row.chat_words(), words);
-    let outlived = AgentRow { session: None, ..row.clone() };
-    assert_eq!(outlived.chat_words()[3..], ["--context=staging"]);
-    assert_eq!(AgentRow { context: None, ..outlived }.chat_words().len(), 3);
-    let effects = press(&mut app, "j\n");
-    let [TuiEffect::Chat(row)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(row.chat_words(), ["chat", "research"]);
+}
+
+#[test]
+fn conversation_continues_in_its_session_or_context() {
+    let row = conversation("019a-c1", "input-required");
+    assert!(matches!(row.start().continued, Some(Continuation::Id(id)) if id == "019a-c1"));
+    assert_eq!(conversation("", "").agent(), "http://127.0.0.1:8000");
+    let scope = row_scope(Some("01890a5d-0001"), Some("staging"));
+    assert_eq!((scope.session.as_deref(), scope.context), (Some("01890a5d-0001"), None));
+    let scope = row_scope(None, Some("staging"));
+    assert_eq!((scope.session, scope.context.as_deref()), (None, Some("staging")));
+    assert_eq!(row_scope(None, None), ConversationScope::default());
+    let named = agent("research");
+    assert_eq!((named.agent().as_str(), named.scope()), ("research", ConversationScope::default()));
+    assert!(named.start().continued.is_none());
+}
+
+fn row_scope(session: Option<&str>, context: Option<&str>) -> ConversationScope {
+    let (session, context) = (session.map(str::to_owned), context.map(str::to_owned));
+    AgentRow { session, context, ..conversation("019a-c1", "working") }.scope()
+}
+
+#[test]
+fn chat_pane_keeps_replies_and_drafts_of_other_panes() {
+    let jobs = StartedJobs::default();
+    let agents = vec![conversation("019a-c1", "input-required"), agent("research")];
+    let mut app = app_with_jobs(Snapshot { agents, ..Snapshot::default() }, jobs.clone());
+    press(&mut app, "5\n");
+    assert_eq!(app.pane, Pane::Chat);
+    assert!(matches!(jobs.last().job, ChatJob::Load { .. }));
+    assert_eq!(jobs.last().scope.session.as_deref(), Some("01890a5d-0001"));
+    let send = |app: &mut TuiApp, kind| app.receive(LoaderMessage::Chat(Box::new(jobs.event(kind))));
+    send(&mut app, JobEvent::Loaded(Box::default()));
+    send(&mut app, JobEvent::Ended(None));
+    press(&mut app, "q1?:hello");
+    assert!(text(&mut app).contains("> q1?:hello"), "letters are text: {}", text(&mut app));
+    press(&mut app, "\n");
+    assert!(matches!(jobs.last().job, ChatJob::Send { .. }));
+    app.paste("a draft");
+    app.key(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT));
+    assert_eq!(app.pane, Pane::Agents);
+    assert!(text(&mut app).contains(" 6 Chat 1*"), "{}", text(&mut app));
+    let reply =
+        json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "the reply"}]}});
+    let reply = AgentEvent::read(reply, Dialect::V1).unwrap();
+    send(&mut app, JobEvent::Agent(Box::new(reply)));
+    assert!(press(&mut app, "q").is_empty(), "a running reply is not left without a question");
+    assert!(text(&mut app).contains("Quit while an agent replies?"));
+    press(&mut app, "n");
+    send(&mut app, JobEvent::Ended(None));
+    assert!(text(&mut app).contains(" 6 Chat 1+"), "the reply is unread");
+    press(&mut app, "6");
+    let shown = text(&mut app);
+    assert!(shown.contains("the reply") && shown.contains("> a draft"), "{shown}");
+    app.key(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT));
+    assert!(matches!(&press(&mut app, "q")[..], [TuiEffect::Quit]));
+}
+
+#[test]
+fn chat_without_a_conversation_lists_the_agents() {
+    let jobs = StartedJobs::default();
+    let mut app = app_with_jobs(Snapshot::default(), jobs.clone());
+    press(&mut app, "6");
+    assert!(matches!(jobs.last().job, ChatJob::Choices));
+    assert!(text(&mut app).contains("agents and conversations"));
+    press(&mut app, "\x1b");
+    assert_eq!(app.pane, Pane::Agents);
+}
+
+#[test]
+fn chat_pane_has_the_mouse_and_results_of_the_tui() {
+    let mut app = app();
+    press(&mut app, "5\n");
+    text(&mut app);
+    app.receive(LoaderMessage::Done(Ok("stopped session \"web\"".to_owned())));
+    assert!(lines(&mut app, 80, 24)[23].contains("stopped session"));
+    let kind = MouseEventKind::Down(MouseButton::Left);
+    app.mouse(MouseEvent { kind, column: 3, row: 10, modifiers: KeyModifiers::NONE });
+    assert_eq!(app.pane, Pane::Chat);
+    app.mouse(MouseEvent { kind, column: 3, row: 0, modifiers: KeyModifiers::NONE });
+    assert_eq!(app.pane, Pane::Sessions);
 }
 
 #[test]
@@ -193,7 +272,7 @@ fn only_conversations_have_messages() {
     assert_eq!(*key, DetailKey::Conversation("019a-c1".to_owned()));
     press(&mut app, "\x1bj");
     assert!(press(&mut app, "m").is_empty());
-    assert!(text(&mut app).contains("choose a conversation"));
+    assert!(text(&mut app).contains("select a conversation"));
 }
 
 #[test]
@@ -217,7 +296,7 @@ fn questions_and_credentials_need_a_person() {
     assert_eq!(items[1].text, "credential \"gh-bot\" expires in 5m");
     assert_eq!(
         (items[2].text.as_str(), &items[2].target),
-        ("credential \"old\" expired", &AttentionTarget::Credential)
+        ("credential \"old\" expired", &AttentionTarget::Credential("old".to_owned()))
     );
     press(&mut app, "!");
     assert_eq!((app.pane, app.agents.selected().unwrap().key.as_str()), (Pane::Agents, "019a-c1"));

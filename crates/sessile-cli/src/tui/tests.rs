@@ -1,5 +1,7 @@
 //! Panes and dialogs on ratatui's test terminal.
 
+use std::path::PathBuf;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,6 +15,8 @@ use super::draw::draw;
 use super::loader::LoaderMessage;
 use super::model::{ContextRow, Detail, DetailKey, DetailSection, ServiceSnapshot, SessionItem, Snapshot};
 use super::theme::Theme;
+use crate::chat::screen::app::ChatApp;
+use crate::chat::started_jobs::StartedJobs;
 
 pub(super) const NOW: i64 = 1_795_000_000_000;
 pub(super) const HOUR: i64 = 3_600_000;
@@ -52,7 +56,12 @@ pub(super) fn context(name: &str, guard: Guard) -> ContextRow {
 }
 
 pub(super) fn app_with(snapshot: Snapshot) -> TuiApp {
-    let mut app = TuiApp::new(Theme::new(true, true), NOW);
+    app_with_jobs(snapshot, StartedJobs::default())
+}
+
+pub(super) fn app_with_jobs(snapshot: Snapshot, jobs: StartedJobs) -> TuiApp {
+    let theme = Theme::new(true, true);
+    let mut app = TuiApp::new(theme, NOW, ChatApp::pane(Box::new(jobs), theme, PathBuf::new()));
     app.receive(LoaderMessage::Snapshot(Box::new(Snapshot { taken_ms: NOW, ..snapshot })));
     app
 }
@@ -108,13 +117,13 @@ fn empty_panes_say_what_to_do() {
     for (pane, words) in [
         (Pane::Sessions, "press n to start one"),
         (Pane::Contexts, "sessile context create NAME"),
-        (Pane::Locks, "no lock is held"),
+        (Pane::Locks, "no locks are held"),
         (Pane::History, "no operations"),
         (Pane::Agents, "sessile agent add NAME URL"),
     ] {
         app.go_to(pane);
         let shown = text(&mut app);
-        assert!(shown.contains(words) && shown.contains("nothing needs you"), "{shown}");
+        assert!(shown.contains(words) && shown.contains("nothing requires attention"), "{shown}");
     }
     assert!(!text(&mut app).contains("Service"));
 }
@@ -133,9 +142,9 @@ fn sessions_have_context_guard_gauges_drift_and_attention() {
 #[test]
 fn changed_session_reaches_attention_filter_and_order() {
     let mut app = app_with(Snapshot { sessions: (0..50).map(session).collect(), ..Snapshot::default() });
-    assert!(text(&mut app).contains("nothing needs you"));
+    assert!(text(&mut app).contains("nothing requires attention"));
     press(&mut app, "/sleep\n");
-    assert!(text(&mut app).contains("no row matches"));
+    assert!(text(&mut app).contains("no rows match"));
     let drifted = SessionItem { drift: 1, running: vec!["sleep[7]".into()], guard: None, ..session(3) };
     app.receive(LoaderMessage::Sessions(vec![drifted]));
     let shown = text(&mut app);
@@ -239,7 +248,7 @@ fn stop_asks_and_names_the_session() {
     press(&mut app, "/web-1\ns");
     let shown = text(&mut app);
     assert!(shown.contains("Stop session \"web-1\" in context \"staging\"?"), "{shown}");
-    assert!(shown.contains("Ends claude[7], kubectl[8]."), "{shown}");
+    assert!(shown.contains("Stops claude[7], kubectl[8]."), "{shown}");
     assert!(press(&mut app, "xq").is_empty());
     let effects = press(&mut app, "sy");
     assert!(
@@ -269,6 +278,21 @@ fn approval_asks_for_time_and_pin() {
 }
 
 #[test]
+fn late_question_does_not_take_keys() {
+    let mut app = full();
+    let question =
+        || ApprovalQuestion { context: "production".into(), digest: "d".into(), requires_pin: false };
+    press(&mut app, "2ga");
+    assert!(text(&mut app).contains("loading ..."));
+    app.receive(LoaderMessage::Approval(Ok(question())));
+    assert!(text(&mut app).contains("Approve context"));
+    press(&mut app, "\x1ba");
+    press(&mut app, "j");
+    app.receive(LoaderMessage::Approval(Ok(question())));
+    assert!(!text(&mut app).contains("Approve context"), "{}", text(&mut app));
+}
+
+#[test]
 fn context_without_guard_is_not_approved() {
     let mut app = full();
     assert!(press(&mut app, "2Ga").is_empty());
@@ -280,7 +304,7 @@ fn opened_session_has_its_commands_and_can_be_stopped() {
     let mut app = full();
     let effects = press(&mut app, "\n");
     let [TuiEffect::Open(Some(key @ DetailKey::Session(_)))] = &effects[..] else { panic!("{effects:?}") };
-    assert!(text(&mut app).contains("reading ..."));
+    assert!(text(&mut app).contains("loading ..."));
     let lines = (0..100).map(|at| format!("line {at} \x1b[31m\u{202e}")).collect();
     let sections = vec![DetailSection { title: "Commands".into(), lines, is_diff: false }];
     let detail = Detail { key: key.clone(), title: "Session \"web-3\"".into(), sections };
@@ -333,10 +357,13 @@ fn palette_runs_a_command_by_name() {
 #[test]
 fn service_pane_shows_sessions_or_the_reason() {
     let mut app = app_with(Snapshot { server: Some("https://example.org".into()), ..Snapshot::default() });
-    press(&mut app, "6");
+    press(&mut app, "7");
+    assert!(text(&mut app).contains("loading ..."), "an empty list is no answer: {}", text(&mut app));
     let answer = |sessions| LoaderMessage::Service(ServiceSnapshot { sessions, taken_ms: NOW });
     app.receive(answer(Err("https://example.org: connection refused".into())));
     assert!(text(&mut app).contains("connection refused"));
+    app.receive(answer(Ok(Vec::new())));
+    assert!(text(&mut app).contains("you have no live sessions in the service"));
     app.receive(answer(Ok(vec![session(4)])));
     assert!(text(&mut app).contains("web-4"));
 }

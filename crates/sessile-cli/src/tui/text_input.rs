@@ -77,7 +77,9 @@ impl TextInput {
             KeyCode::Char('u') if is_control => self.remove(0, self.cursor),
             KeyCode::Char('k') if is_control => self.remove(self.cursor, self.text.len()),
             KeyCode::Char('w') if is_control => self.remove(self.word_before(), self.cursor),
-            KeyCode::Char(c) if !is_control && !is_alt => self.insert(c.encode_utf8(&mut [0; 4])),
+            KeyCode::Char(c) if !is_control && !is_alt => {
+                self.insert(c.encode_utf8(&mut [0; 4]));
+            }
             KeyCode::Backspace => self.remove(self.before(), self.cursor),
             KeyCode::Delete => self.remove(self.cursor, self.after()),
             KeyCode::Left if is_control => self.cursor = self.word_before(),
@@ -91,17 +93,19 @@ impl TextInput {
         true
     }
 
-    /// Inserts pasted text; line breaks become spaces.
-    pub(crate) fn paste(&mut self, text: &str) {
+    /// Inserts pasted text; line breaks become spaces. Returns whether the text fits.
+    pub(crate) fn paste(&mut self, text: &str) -> bool {
         let flat: String = text.trim_end_matches(['\r', '\n']).chars().map(flattened).collect();
-        self.insert(&flat);
+        self.insert(&flat)
     }
 
-    fn insert(&mut self, text: &str) {
-        if self.text.len() + text.len() <= MOST {
+    fn insert(&mut self, text: &str) -> bool {
+        let fits = self.text.len() + text.len() <= MOST;
+        if fits {
             self.text.insert_str(self.cursor, text);
             self.cursor += text.len();
         }
+        fits
     }
 
     fn remove(&mut self, start: usize, end: usize) {

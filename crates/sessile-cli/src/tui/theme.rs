@@ -41,10 +41,10 @@ impl Theme {
         Theme { has_color, has_unicode, is_light: false }
     }
 
-    /// Theme of a terminal: `--color`, then `NO_COLOR` and a dumb terminal; symbols by the locale.
+    /// Theme of a terminal: `--color`, then `NO_COLOR` and a terminal without colours; symbols by the locale.
     pub(crate) fn of(world: &World, color: ColorChoice) -> Self {
-        let is_plain =
-            world.variable("NO_COLOR").is_some() || world.variable("TERM").is_some_and(|term| term == "dumb");
+        let is_plain = world.variable("NO_COLOR").is_some()
+            || world.variable("TERM").is_some_and(|term| is_monochrome(&term.to_string_lossy()));
         let has_color = match color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
@@ -120,9 +120,25 @@ impl Theme {
     }
 }
 
+/// Whether terminals of this type have no colours, by the names of terminfo.
+fn is_monochrome(term: &str) -> bool {
+    let is_old = ["vt100", "vt102", "vt220", "vt320"].iter().any(|old| term.starts_with(old));
+    term == "dumb" || is_old || term.ends_with("-m") || term.ends_with("-mono")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terminals_without_colors_are_known() {
+        for term in ["dumb", "vt100", "vt220-w", "xterm-mono", "linux-m"] {
+            assert!(is_monochrome(term), "{term}");
+        }
+        for term in ["xterm", "xterm-256color", "screen", "tmux-256color", "vte", "linux", "xterm-kitty"] {
+            assert!(!is_monochrome(term), "{term}");
+        }
+    }
 
     const TONES: [ScreenTone; 8] = [
         ScreenTone::Plain,

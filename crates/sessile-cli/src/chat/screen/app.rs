@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Rect};
 use sessile_wire::a2a::Part;
 
 use super::filter_list::{FilterList, ListEntry, ListOutcome};
@@ -11,7 +12,7 @@ use super::overlay::{Confirmation, Overlay};
 use super::tab::ChatTab;
 use crate::agent_session::{Continuation, ConversationSelector};
 use crate::chat::command::{self, ArtifactRange, ChatCommand, ChatInput, CopySource};
-use crate::chat::engine::{ChatChoice, ChatEvent, ChatJob, JobEvent, JobStarter, TabId};
+use crate::chat::engine::{ChatChoice, ChatEvent, ChatJob, ConversationScope, JobEvent, JobStarter, TabId};
 use crate::chat::line_mode::ChatStart;
 use crate::chat::model::ChatConversation;
 use crate::commands::message::PartKind;
@@ -39,6 +40,12 @@ pub(crate) struct ChatApp {
     has_quit: bool,
     /// Whether Ctrl-C was the last key: a second one quits.
     is_quitting: bool,
+    /// Whether the chat is a pane of another view. To quit then means to go to the other panes, and replies go on.
+    is_pane: bool,
+    /// Whether the active conversation is on the screen.
+    is_visible: bool,
+    /// Places of the tabs at the last draw, for the mouse.
+    pub(super) tab_areas: Vec<Rect>,
 }
 
 impl ChatApp {
@@ -57,14 +64,22 @@ impl ChatApp {
             clipboard: None,
             has_quit: false,
             is_quitting: false,
+            is_pane: false,
+            is_visible: true,
+            tab_areas: Vec::new(),
         }
+    }
+
+    /// Chat as a pane of another view.
+    pub(crate) fn pane(engine: Box<dyn JobStarter>, theme: Theme, save_dir: PathBuf) -> Self {
+        ChatApp { is_pane: true, is_visible: false, ..ChatApp::new(engine, theme, save_dir) }
     }
 
     /// Opens the conversation that a chat starts with, or the list of agents.
     pub(crate) fn start(&mut self, start: Option<ChatStart>) {
         match start {
             Some(start) => {
-                self.open_tab(start.agent, start.selector);
+                self.open_tab(start.agent, ConversationScope::default(), start.selector);
                 if let Some(tab) = self.tabs.last_mut() {
                     tab.watch = start.task;
                 }
@@ -78,6 +93,42 @@ impl ChatApp {
         self.has_quit
     }
 
+    /// Whether the person wants to leave the pane; asked once for each time.
+    pub(crate) fn take_quit(&mut self) -> bool {
+        std::mem::take(&mut self.has_quit)
+    }
+
+    /// Whether the chat is a pane of another view.
+    pub(super) fn is_pane(&self) -> bool {
+        self.is_pane
+    }
+
+    /// Shows or hides the pane. Without an open conversation it lists the agents to choose from.
+    pub(crate) fn set_visible(&mut self, is_visible: bool) {
+        self.is_visible = is_visible;
+        match self.tab() {
+            Some(tab) => tab.is_unread &= !is_visible,
+            None if is_visible => self.choose_agent(),
+            None => {}
+        }
+    }
+
+    /// Number of open conversations.
+    pub(crate) fn count(&self) -> usize {
+        self.tabs.len()
+    }
+
+    /// Most urgent mark of the tabs: a question, a running reply, something unread, or none.
+    pub(crate) fn mark(&self) -> &'static str {
+        let has = |mark: &str| self.tabs.iter().any(|tab| tab.mark() == mark);
+        ["?", "*", "+"].into_iter().find(|mark| has(mark)).unwrap_or("")
+    }
+
+    /// Whether a reply is running.
+    pub(crate) fn has_running_reply(&self) -> bool {
+        self.tabs.iter().any(|tab| tab.exchange.is_some())
+    }
+
     /// Takes the text for the clipboard.
     pub(crate) fn take_clipboard(&mut self) -> Option<String> {
         self.clipboard.take()
@@ -88,10 +139,8 @@ impl ChatApp {
     }
 
     /// Opens a conversation in a tab of its own, or goes to the tab that has it.
-    pub(super) fn open_tab(&mut self, agent: String, start: ConversationSelector) {
-        if let Some(Continuation::Id(id)) = &start.continued
-            && let Some(at) = self.tabs.iter().position(|tab| tab.chat.ids.conversation.as_ref() == Some(id))
-        {
+    pub(crate) fn open_tab(&mut self, agent: String, scope: ConversationScope, start: ConversationSelector) {
+        if let Some(at) = self.tabs.iter().position(|tab| tab.is_of(&agent, &scope, &start)) {
             return self.go_to(at);
         }
         if self.tabs.len() == MOST_TABS {
@@ -99,10 +148,10 @@ impl ChatApp {
             return;
         }
         self.last_tab += 1;
-        let mut tab = ChatTab::new(TabId(self.last_tab), agent.clone(), start.clone());
+        let mut tab = ChatTab::new(TabId(self.last_tab), agent.clone(), scope, start.clone());
         if !start.new {
             tab.is_loading = true;
-            self.engine.start(tab.id, ChatJob::Load { agent, selector: start });
+            self.engine.start(tab.id, &tab.scope, ChatJob::Load { agent, selector: start });
         }
         self.tabs.push(tab);
         self.go_to(self.tabs.len() - 1);
@@ -129,8 +178,9 @@ impl ChatApp {
     }
 
     fn choose_agent(&mut self) {
-        self.overlay = Some(Overlay::Agents(FilterList::new(Vec::new())));
-        self.engine.start(TabId(0), ChatJob::Choices);
+        self.overlay =
+            Some(Overlay::Agents(FilterList::empty("no agents; type the URL of one and press Enter")));
+        self.engine.start(TabId(0), &ConversationScope::default(), ChatJob::Choices);
     }
 
     /// Takes an event of a job.
@@ -145,6 +195,7 @@ impl ChatApp {
             return;
         };
         let is_active = at == self.active;
+        let is_unseen = !is_active || !self.is_visible;
         let tab = &mut self.tabs[at];
         let is_exchange = tab.exchange.as_ref().is_some_and(|job| job.id == event.job);
         let is_cancel = tab.cancel.as_ref().is_some_and(|job| job.id == event.job);
@@ -152,7 +203,7 @@ impl ChatApp {
             // A reply that was left goes on in the store only.
             JobEvent::Agent(said) if is_exchange || is_cancel => {
                 tab.chat.take(&said);
-                tab.is_unread |= !is_active;
+                tab.is_unread |= is_unseen;
             }
             JobEvent::Ids(ids) if is_exchange => tab.chat.take_ids(ids),
             JobEvent::Agent(_) | JobEvent::Ids(_) | JobEvent::Choices(_) => {}
@@ -169,7 +220,7 @@ impl ChatApp {
                 tab.chat = ChatConversation::default();
                 tab.transcript.clear();
                 tab.start = ConversationSelector { new: true, ..ConversationSelector::default() };
-                tab.chat.push_note("forgot the conversation; the next message starts another one");
+                tab.chat.push_note("deleted the conversation; the next message starts a new one");
             }
             JobEvent::Attached(part) => tab.attachments.push(*part),
             JobEvent::Saved(path) => tab.chat.push_note(format!("saved {}", path.display())),
@@ -183,7 +234,7 @@ impl ChatApp {
                 }
                 if let Some(failure) = failure {
                     tab.chat.push_failure(failure.to_string());
-                    tab.is_unread |= !is_active;
+                    tab.is_unread |= is_unseen;
                 }
             }
         }
@@ -216,11 +267,15 @@ impl ChatApp {
     /// Takes text that was pasted.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.overlay {
-            Some(Overlay::Search(input, _)) => input.paste(text),
+            Some(Overlay::Search(input, _)) => {
+                input.paste(text);
+            }
             Some(_) => {}
             None => {
-                if let Some(tab) = self.tab() {
-                    tab.composer.paste(text);
+                if self.tab().is_some_and(|tab| !tab.composer.paste(text)) {
+                    let reason =
+                        "the pasted text has a line of more than 1 MiB; send it as a file: /attach FILE";
+                    self.notice = Some(reason.to_owned());
                 }
             }
         }
@@ -231,6 +286,12 @@ impl ChatApp {
         match event.kind {
             MouseEventKind::ScrollUp => self.scroll(3, true),
             MouseEventKind::ScrollDown => self.scroll(3, false),
+            MouseEventKind::Down(MouseButton::Left) if self.overlay.is_none() => {
+                let at = Position::new(event.column, event.row);
+                if let Some(tab) = self.tab_areas.iter().position(|area| area.contains(at)) {
+                    self.go_to(tab);
+                }
+            }
             _ => {}
         }
     }
@@ -316,8 +377,8 @@ impl ChatApp {
             match tab.chat.running_task().map(str::to_owned) {
                 Some(task) => {
                     let job = ChatJob::Cancel { agent: tab.agent.clone(), task };
-                    tab.cancel = Some(self.engine.start(tab.id, job));
-                    self.notice = Some("canceling the task; Esc leaves it running".to_owned());
+                    tab.cancel = Some(self.engine.start(tab.id, &tab.scope, job));
+                    self.notice = Some("canceling the task; press Esc to leave it running".to_owned());
                 }
                 // Before the first event the task has no id to cancel.
                 None => self.leave(),
@@ -328,23 +389,27 @@ impl ChatApp {
             self.quit();
         } else {
             self.is_quitting = true;
-            self.notice = Some("press Ctrl-C again to quit".to_owned());
+            let what = if self.is_pane { "leave the chat" } else { "quit" };
+            self.notice = Some(format!("press Ctrl-C again to {what}"));
         }
     }
 
-    /// Esc: stops following the reply. The task goes on at the agent.
+    /// Esc: goes to the end of the conversation; else stops following the reply, and the task goes on at the agent; else leaves the
+    /// pane.
     fn leave(&mut self) {
+        let is_pane = self.is_pane;
         let Some(tab) = self.tab() else { return };
-        tab.scroll = 0;
+        let was_scrolled = std::mem::take(&mut tab.scroll) > 0;
         if let Some(exchange) = tab.exchange.take() {
             exchange.leave();
-            tab.chat.push_note("left the reply; the task goes on at the agent; follow it: /watch");
+            tab.chat.push_note("stopped following the reply; the task continues; follow it: /watch");
+        } else if is_pane && !was_scrolled {
+            self.has_quit = true;
         }
     }
 
     fn quit(&mut self) {
-        let runs = self.tabs.iter().any(|tab| tab.exchange.is_some());
-        if runs && !matches!(self.overlay, Some(Overlay::Confirm(_))) {
+        if self.has_running_reply() && !self.is_pane && !matches!(self.overlay, Some(Overlay::Confirm(_))) {
             self.overlay = Some(Overlay::Confirm(Confirmation::Quit));
         } else {
             self.has_quit = true;
@@ -369,7 +434,8 @@ impl ChatApp {
     fn send(&mut self, text: Option<String>) {
         let Some(tab) = self.tabs.get_mut(self.active) else { return };
         if tab.exchange.is_some() || tab.is_loading {
-            self.notice = Some("a reply is running; Esc leaves it, Ctrl-C cancels it".to_owned());
+            self.notice =
+                Some("a reply is running; Esc stops following it, Ctrl-C cancels the task".to_owned());
             return;
         }
         tab.composer.take();
@@ -379,7 +445,7 @@ impl ChatApp {
         tab.chat.push_sent(&parts);
         tab.scroll = 0;
         let job = ChatJob::Send { agent: tab.agent.clone(), selector, parts };
-        tab.exchange = Some(self.engine.start(tab.id, job));
+        tab.exchange = Some(self.engine.start(tab.id, &tab.scope, job));
     }
 
     fn watch(&mut self, at: usize, task: String) {
@@ -387,7 +453,7 @@ impl ChatApp {
         let selector = tab.chat.watch_selector(&task);
         tab.chat.push_note(format!("following task {task}"));
         let job = ChatJob::Watch { agent: tab.agent.clone(), selector, task };
-        tab.exchange = Some(self.engine.start(tab.id, job));
+        tab.exchange = Some(self.engine.start(tab.id, &tab.scope, job));
     }
 
     fn open_palette(&mut self) {
@@ -406,7 +472,7 @@ impl ChatApp {
             ChatCommand::Help => return self.overlay = Some(Overlay::Help(0)),
             ChatCommand::Agents(None) => return self.choose_agent(),
             ChatCommand::Agents(Some(agent)) => {
-                return self.open_tab(agent, ConversationSelector::default());
+                return self.open_tab(agent, ConversationScope::default(), ConversationSelector::default());
             }
             _ => {}
         }
@@ -414,22 +480,23 @@ impl ChatApp {
         let nothing = |what: &str| Some(format!("this conversation has no {what}"));
         match command {
             ChatCommand::New => {
-                let agent = tab.agent.clone();
-                self.open_tab(agent, ConversationSelector { new: true, ..ConversationSelector::default() });
+                let (agent, scope) = (tab.agent.clone(), tab.scope.clone());
+                let start = ConversationSelector { new: true, ..ConversationSelector::default() };
+                self.open_tab(agent, scope, start);
             }
             ChatCommand::Close => self.close_tab(),
             ChatCommand::Attach(value) => {
-                self.engine.start(tab.id, ChatJob::Attach { kind: PartKind::File, value });
+                self.engine.start(tab.id, &tab.scope, ChatJob::Attach { kind: PartKind::File, value });
             }
             ChatCommand::Data(value) => {
-                self.engine.start(tab.id, ChatJob::Attach { kind: PartKind::Data, value });
+                self.engine.start(tab.id, &tab.scope, ChatJob::Attach { kind: PartKind::Data, value });
             }
             ChatCommand::Detach => tab.attachments.clear(),
             ChatCommand::Artifacts => self.list_artifacts(),
             ChatCommand::Save(range, dir) => match tab.chat.artifacts_in(range) {
                 Ok(artifacts) => {
                     let dir = dir.map_or_else(|| self.save_dir.clone(), PathBuf::from);
-                    self.engine.start(tab.id, ChatJob::Save { artifacts, dir });
+                    self.engine.start(tab.id, &tab.scope, ChatJob::Save { artifacts, dir });
                 }
                 Err(reason) => self.notice = Some(reason),
             },
@@ -439,19 +506,19 @@ impl ChatApp {
             },
             ChatCommand::Watch(task) => match task.or_else(|| tab.chat.ids.task_id.clone()) {
                 Some(task) if tab.exchange.is_none() => self.watch(self.active, task),
-                Some(_) => self.notice = Some("a reply is followed already".to_owned()),
+                Some(_) => self.notice = Some("a reply is already running".to_owned()),
                 None => self.notice = nothing("task"),
             },
             ChatCommand::Cancel => match tab.chat.ids.task_id.clone() {
                 Some(task) => {
                     let job = ChatJob::Cancel { agent: tab.agent.clone(), task };
-                    tab.cancel = Some(self.engine.start(tab.id, job));
+                    tab.cancel = Some(self.engine.start(tab.id, &tab.scope, job));
                 }
                 None => self.notice = nothing("task"),
             },
             ChatCommand::Card if tab.card.is_some() => self.overlay = Some(Overlay::Card(0)),
             ChatCommand::Card => {
-                self.engine.start(tab.id, ChatJob::Card { agent: tab.agent.clone() });
+                self.engine.start(tab.id, &tab.scope, ChatJob::Card { agent: tab.agent.clone() });
             }
             ChatCommand::Wire => self.overlay = Some(Overlay::Wire(0)),
             ChatCommand::Search(text) => {
@@ -473,7 +540,7 @@ impl ChatApp {
             ChatCommand::Forget if tab.chat.ids.conversation.is_some() => {
                 self.overlay = Some(Overlay::Confirm(Confirmation::Forget));
             }
-            ChatCommand::Forget => self.notice = Some("nothing of this conversation is stored".to_owned()),
+            ChatCommand::Forget => self.notice = Some("this conversation is not stored".to_owned()),
             ChatCommand::Theme(name) => self.set_theme(&name),
             ChatCommand::Quit | ChatCommand::Help | ChatCommand::Agents(_) => {}
         }
@@ -581,11 +648,11 @@ impl ChatApp {
                 let continued = choice.conversation.map(Continuation::Id);
                 let new = continued.is_none();
                 let selector = ConversationSelector { new, continued, ..ConversationSelector::default() };
-                self.open_tab(choice.agent, selector);
+                self.open_tab(choice.agent, choice.scope, selector);
             }
             // A URL need not be in the list.
             ListOutcome::Open if key.code == KeyCode::Enter && typed.contains("://") => {
-                self.open_tab(typed, ConversationSelector::default());
+                self.open_tab(typed, ConversationScope::default(), ConversationSelector::default());
             }
             ListOutcome::Left if self.tabs.is_empty() => self.has_quit = true,
             ListOutcome::Left => {}
@@ -633,13 +700,17 @@ impl ChatApp {
             Confirmation::Quit => self.has_quit = true,
             Confirmation::Forget => {
                 if let Some(conversation) = tab.chat.ids.conversation.clone() {
-                    self.engine.start(tab.id, ChatJob::Forget { conversation });
+                    self.engine.start(tab.id, &tab.scope, ChatJob::Forget { conversation });
                 }
             }
             Confirmation::Open(number) => {
                 let found = tab.chat.artifacts_in(ArtifactRange::One(*number)).ok();
                 if let Some(artifact) = found.and_then(|all| all.into_iter().next()) {
-                    self.engine.start(tab.id, ChatJob::Open { artifact, dir: self.save_dir.clone() });
+                    self.engine.start(
+                        tab.id,
+                        &tab.scope,
+                        ChatJob::Open { artifact, dir: self.save_dir.clone() },
+                    );
                 }
             }
         }

@@ -69,16 +69,18 @@ impl Composer {
         text
     }
 
-    /// Inserts pasted text with its line breaks.
-    pub(super) fn paste(&mut self, text: &str) {
+    /// Inserts pasted text with its line breaks. Returns whether every line fits.
+    pub(super) fn paste(&mut self, text: &str) -> bool {
+        let mut fits = true;
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let mut lines = text.trim_end_matches('\n').split('\n').peekable();
         while let Some(line) = lines.next() {
-            self.line.paste(line);
+            fits &= self.line.paste(line);
             if lines.peek().is_some() {
                 self.break_line();
             }
         }
+        fits
     }
 
     fn break_line(&mut self) {

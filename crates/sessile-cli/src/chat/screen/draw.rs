@@ -9,13 +9,13 @@ use sessile::text::{json_safe, shown};
 use sessile_wire::a2a::TaskState;
 
 use super::app::ChatApp;
-use super::keys::KEYS;
+use super::keys::{KEYS, PANE_KEYS};
 use super::markdown::{StyledLine, TextKind};
 use super::overlay::{Confirmation, Overlay};
 use super::tab::ChatTab;
 use super::wrap::{Row, wrap};
 use crate::chat::command::{self, COMMANDS};
-use crate::tui::screen_text::{clip, fit};
+use crate::tui::screen_text::{clip, fit, width};
 use crate::tui::theme::{ScreenTone, Theme};
 
 /// Commands that are offered while one is typed.
@@ -51,6 +51,9 @@ pub(crate) fn draw_in(app: &mut ChatApp, frame: &mut Frame, area: Rect) {
     }
     let (text, tone) = match &notice {
         Some(notice) => (notice.as_str(), ScreenTone::Warning),
+        None if app.is_pane() => {
+            ("Enter send  F1 help  Shift-Tab other panes  Ctrl-P commands  Ctrl-O agents", ScreenTone::Faint)
+        }
         None => ("Enter send  F1 help  Ctrl-P commands  Ctrl-O agents  Ctrl-D quit", ScreenTone::Faint),
     };
     let text = clip(text, usize::from(keys.width), theme.symbol("…", "~"));
@@ -58,16 +61,23 @@ pub(crate) fn draw_in(app: &mut ChatApp, frame: &mut Frame, area: Rect) {
     draw_overlay(app, frame, area);
 }
 
-fn draw_tabs(app: &ChatApp, frame: &mut Frame, area: Rect) {
+fn draw_tabs(app: &mut ChatApp, frame: &mut Frame, area: Rect) {
     let theme = app.theme;
     let each = (usize::from(area.width) / app.tabs.len().max(1)).clamp(8, 30);
-    let spans = app.tabs.iter().enumerate().map(|(at, tab)| {
+    let (mut areas, mut x) = (Vec::new(), area.x);
+    let mut spans = Vec::new();
+    for (at, tab) in app.tabs.iter().enumerate() {
         let text = format!(" {}{} {} ", at + 1, tab.mark(), tab.label());
+        let text = clip(&text, each, theme.symbol("…", "~"));
+        let cells = u16::try_from(width(&text)).unwrap_or(0).min(area.right().saturating_sub(x));
+        areas.push(Rect { x, width: cells, ..area });
+        x += cells;
         let tone = if at == app.active { ScreenTone::Selected } else { ScreenTone::Faint };
-        Span::styled(clip(&text, each, theme.symbol("…", "~")), theme.style(tone))
-    });
-    let line = if app.tabs.is_empty() { Line::from(" sessile chat") } else { Line::from_iter(spans) };
+        spans.push(Span::styled(text, theme.style(tone)));
+    }
+    let line = if app.tabs.is_empty() { Line::from(" no open conversation") } else { Line::from(spans) };
     frame.render_widget(line, area);
+    app.tab_areas = areas;
 }
 
 fn draw_conversation(tab: &mut ChatTab, frame: &mut Frame, area: Rect, theme: Theme) {
@@ -127,7 +137,7 @@ fn draw_state(tab: &ChatTab, frame: &mut Frame, area: Rect, theme: Theme) {
             ("the agent requires authentication".to_owned(), ScreenTone::Warning)
         }
         (None, None, Some(state)) if state.waits() => {
-            ("the agent asks; type the answer".to_owned(), ScreenTone::Warning)
+            ("the agent requires input; type the answer".to_owned(), ScreenTone::Warning)
         }
         (None, None, Some(state)) => (format!("task {state}"), ScreenTone::Faint),
         (None, None, None) => ("ready".to_owned(), ScreenTone::Faint),
@@ -174,7 +184,9 @@ fn draw_overlay(app: &ChatApp, frame: &mut Frame, area: Rect) {
     match overlay {
         Overlay::Help(first) => {
             let inner = boxed(frame, area, "help: Up and Down scroll, Esc closes", theme);
-            let keys = KEYS.iter().map(|(key, what)| format!("{key:<24} {what}"));
+            let count = if app.is_pane() { KEYS.len() - 1 } else { KEYS.len() };
+            let last = if app.is_pane() { PANE_KEYS } else { &[] };
+            let keys = KEYS.iter().take(count).chain(last).map(|(key, what)| format!("{key:<24} {what}"));
             let commands = COMMANDS.iter().map(|(usage, what)| format!("{usage:<24} {what}"));
             let last = "//TEXT                   send a message that begins with a slash".to_owned();
             let all: Vec<String> = keys.chain([String::new()]).chain(commands).chain([last]).collect();
@@ -219,7 +231,7 @@ fn draw_overlay(app: &ChatApp, frame: &mut Frame, area: Rect) {
                     "delete this conversation and its messages from the store? [y/N]".to_owned()
                 }
                 Confirmation::Quit => {
-                    "replies are running; quit? the tasks go on at the agent [y/N]".to_owned()
+                    "quit while replies are running? tasks continue at the agents [y/N]".to_owned()
                 }
                 Confirmation::Open(number) => {
                     let all = tab.map(|tab| tab.chat.artifacts()).unwrap_or_default();

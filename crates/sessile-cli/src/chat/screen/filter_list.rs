@@ -29,6 +29,8 @@ pub(crate) struct FilterList<T> {
     entries: Vec<ListEntry<T>>,
     filter: TextInput,
     selected: usize,
+    /// Text where the list has no entries.
+    empty_text: &'static str,
 }
 
 /// Result of a key in a list.
@@ -45,7 +47,12 @@ pub(crate) enum ListOutcome<T> {
 impl<T: Clone> FilterList<T> {
     /// List of entries, the first one selected.
     pub(crate) fn new(entries: Vec<ListEntry<T>>) -> Self {
-        FilterList { entries, filter: TextInput::default(), selected: 0 }
+        FilterList { entries, filter: TextInput::default(), selected: 0, empty_text: "no matches" }
+    }
+
+    /// List without entries so far, and the text for one that stays empty.
+    pub(crate) fn empty(text: &'static str) -> Self {
+        FilterList { empty_text: text, ..FilterList::new(Vec::new()) }
     }
 
     /// Replaces the entries and keeps the filter.
@@ -127,7 +134,8 @@ impl<T: Clone> FilterList<T> {
             frame.render_widget(line, Rect { y: row, height: 1, ..area });
         }
         if visible.is_empty() {
-            let line = Line::styled("  nothing matches", theme.style(ScreenTone::Faint));
+            let text = if self.entries.is_empty() { self.empty_text } else { "no matches" };
+            let line = Line::styled(format!("  {text}"), theme.style(ScreenTone::Faint));
             frame.render_widget(line, Rect { y: area.y + 1, height: 1, ..area });
         }
         self.filter.draw(frame, Rect { height: 1, ..area }, "filter: ", theme);

@@ -7,14 +7,21 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Up, Down", "recall a message"),
     ("PageUp, PageDown", "scroll"),
     ("Ctrl-PageUp, Ctrl-PageDown", "previous tab, next tab"),
-    ("Ctrl-C", "cancel the task; else clear, then quit"),
-    ("Esc", "leave the reply; the task goes on"),
+    ("Ctrl-C", "cancel the task; else clear the text; twice: leave"),
+    ("Esc", "stop following the reply; the task continues"),
     ("Tab, Alt-1..9", "next tab, tab by number"),
     ("Ctrl-T, Ctrl-O", "new conversation, agents"),
     ("Ctrl-P, Ctrl-F", "commands, search"),
     ("F1, ?", "this help"),
     ("F2, F3, F4", "artifacts, card, wire log"),
-    ("Ctrl-Z, Ctrl-D", "stop the program, quit"),
+    ("Ctrl-Z, Ctrl-D", "suspend, quit"),
+];
+
+/// Last keys of the chat as a pane of the TUI, instead of the last row above.
+pub(crate) const PANE_KEYS: &[(&str, &str)] = &[
+    ("Ctrl-Z", "suspend"),
+    ("Shift-Tab, Ctrl-D", "go to the other panes; replies continue"),
+    ("Esc", "the same if no reply is running"),
 ];
 
 #[cfg(test)]

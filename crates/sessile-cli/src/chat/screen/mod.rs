@@ -56,7 +56,11 @@ pub(crate) fn run(
     let sink = Arc::new(move |event| {
         waker.wake(event);
     });
-    let mut app = ChatApp::new(Box::new(ChatEngine::new(cx, reach, sink)), theme, save_dir);
+    let mut app = ChatApp::new(
+        Box::new(ChatEngine::new(cx.state.call().clone(), cx.out.clone(), reach, sink)),
+        theme,
+        save_dir,
+    );
     app.start(start);
     while !app.has_quit() {
         screen.draw(|frame| draw::draw(&mut app, frame)).map_err(failed)?;
@@ -101,7 +105,7 @@ fn take(
 }
 
 /// Copies a text by the terminal's clipboard sequence (OSC 52), which also works over ssh.
-fn copy(text: &str) -> io::Result<()> {
+pub(crate) fn copy(text: &str) -> io::Result<()> {
     let head = &text[..text.floor_char_boundary(MOST_COPIED)];
     let encoded = base64::engine::general_purpose::STANDARD.encode(head);
     let mut out = io::stdout().lock();
@@ -110,7 +114,7 @@ fn copy(text: &str) -> io::Result<()> {
 }
 
 /// Theme of the setting.
-fn theme(cx: &Cx) -> Result<Theme, Failure> {
+pub(crate) fn theme(cx: &Cx) -> Result<Theme, Failure> {
     let theme = Theme::of(cx.state.world(), cx.state.color()?);
     let name = cx.state.settings()?.get("chat.theme")?.map(|found| found.value.to_string());
     Ok(name.and_then(|name| theme.named(&name)).unwrap_or(theme))

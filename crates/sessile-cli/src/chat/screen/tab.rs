@@ -6,8 +6,8 @@ use sessile_wire::a2a::{AgentCard, Part};
 
 use super::composer::Composer;
 use super::transcript::Transcript;
-use crate::agent_session::ConversationSelector;
-use crate::chat::engine::{JobHandle, TabId};
+use crate::agent_session::{Continuation, ConversationSelector};
+use crate::chat::engine::{ConversationScope, JobHandle, TabId};
 use crate::chat::model::ChatConversation;
 
 /// Lines of the wire log that are kept.
@@ -20,6 +20,8 @@ pub(super) struct ChatTab {
     pub(super) id: TabId,
     /// Name or URL of the agent.
     pub(super) agent: String,
+    /// Session or context of the conversation.
+    pub(super) scope: ConversationScope,
     /// Selection of the conversation before its first message.
     pub(super) start: ConversationSelector,
     /// Conversation.
@@ -50,10 +52,16 @@ pub(super) struct ChatTab {
 
 impl ChatTab {
     /// Tab of a conversation with an agent.
-    pub(super) fn new(id: TabId, agent: String, start: ConversationSelector) -> Self {
+    pub(super) fn new(
+        id: TabId,
+        agent: String,
+        scope: ConversationScope,
+        start: ConversationSelector,
+    ) -> Self {
         ChatTab {
             id,
             agent,
+            scope,
             start,
             chat: ChatConversation::default(),
             transcript: Transcript::default(),
@@ -67,6 +75,19 @@ impl ChatTab {
             wire: VecDeque::new(),
             card: None,
             is_unread: false,
+        }
+    }
+
+    /// Whether the tab has the conversation that a selection means.
+    pub(super) fn is_of(&self, agent: &str, scope: &ConversationScope, start: &ConversationSelector) -> bool {
+        match &start.continued {
+            Some(Continuation::Id(id)) => self.chat.ids.conversation.as_ref() == Some(id),
+            Some(Continuation::Last) => false,
+            None => {
+                let is_plain = |start: &ConversationSelector| !start.new && start.name.is_none();
+                let is_last = is_plain(start) && is_plain(&self.start) && self.start.continued.is_none();
+                is_last && self.agent == agent && self.scope == *scope
+            }
         }
     }
 

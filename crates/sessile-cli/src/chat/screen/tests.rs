@@ -1,8 +1,6 @@
-use std::cell::RefCell;
 use std::path::PathBuf;
-use std::rc::Rc;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::{Value, json};
@@ -11,24 +9,11 @@ use sessile_wire::a2a::{AgentEvent, Dialect, Part};
 use super::app::ChatApp;
 use super::draw::draw;
 use crate::agent_session::{Continuation, ConversationSelector};
-use crate::chat::engine::{
-    ChatChoice, ChatEvent, ChatFailure, ChatJob, JobEvent, JobHandle, JobId, JobStarter, TabId,
-};
+use crate::chat::engine::{ChatChoice, ChatFailure, ChatJob, ConversationScope, JobEvent};
 use crate::chat::line_mode::ChatStart;
 use crate::chat::model::{ChatConversation, ConversationIds};
+use crate::chat::started_jobs::StartedJobs;
 use crate::tui::theme::Theme;
-
-/// Jobs that the chat started, with their ids.
-#[derive(Clone, Default)]
-struct StartedJobs(Rc<RefCell<Vec<(TabId, JobId, ChatJob)>>>);
-
-impl JobStarter for StartedJobs {
-    fn start(&mut self, tab: TabId, job: ChatJob) -> JobHandle {
-        let handle = JobHandle::idle(self.0.borrow().len() as u64 + 1);
-        self.0.borrow_mut().push((tab, handle.id, job));
-        handle
-    }
-}
 
 /// A chat on a screen of 80 by 24 cells.
 struct TestChat {
@@ -73,13 +58,12 @@ impl TestChat {
     }
 
     fn job(&self) -> ChatJob {
-        self.started.0.borrow().last().unwrap().2.clone()
+        self.started.last().job
     }
 
     /// An event of the last job.
     fn last(&mut self, kind: JobEvent) {
-        let (tab, job, _) = self.started.0.borrow().last().unwrap().clone();
-        self.app.event(ChatEvent { tab, job, kind });
+        self.app.event(self.started.event(kind));
     }
 
     fn said(&mut self, raw: Value) {
@@ -140,7 +124,7 @@ fn question_is_answered_in_the_same_conversation() {
     chat.last(JobEvent::Ended(None));
     let drawn = chat.drawn();
     assert!(drawn.contains("answer>") && drawn.contains("what is your name?"), "{drawn}");
-    assert!(drawn.contains("1? research") && drawn.contains("the agent asks"), "{drawn}");
+    assert!(drawn.contains("1? research") && drawn.contains("the agent requires input"), "{drawn}");
     chat.type_line("Ann");
     let ChatJob::Send { selector, .. } = chat.job() else { panic!("{:?}", chat.job()) };
     assert!(matches!(selector.continued, Some(Continuation::Id(id)) if id == "019a"));
@@ -194,7 +178,7 @@ fn quit_with_a_running_reply_asks() {
     let mut chat = TestChat::new();
     chat.type_line("stream");
     chat.control('d');
-    assert!(chat.drawn().contains("replies are running; quit?"));
+    assert!(chat.drawn().contains("quit while replies are running?"));
     chat.press(KeyCode::Enter);
     assert!(!chat.app.has_quit(), "Enter is not a yes");
     chat.press(KeyCode::Char('y'));
@@ -228,6 +212,7 @@ fn picker_filters_and_opens_a_conversation_once() {
     chat.control('o');
     let choice = |agent: &str, conversation: Option<&str>| ChatChoice {
         agent: agent.into(),
+        scope: ConversationScope::of_conversation(None, Some("staging")),
         conversation: conversation.map(str::to_owned),
         detail: format!("detail of {agent}"),
     };
@@ -241,6 +226,63 @@ fn picker_filters_and_opens_a_conversation_once() {
     let ChatJob::Load { agent, selector } = chat.job() else { panic!("{:?}", chat.job()) };
     assert_eq!(agent, "deploy");
     assert!(matches!(selector.continued, Some(Continuation::Id(id)) if id == "019b"));
+    assert_eq!(chat.started.last().scope.context.as_deref(), Some("staging"), "it continues in its context");
+}
+
+#[test]
+fn agent_that_is_open_is_not_opened_again() {
+    let mut chat = TestChat::new();
+    let count = chat.started.count();
+    chat.type_line("/agents research");
+    assert_eq!(chat.started.count(), count);
+    assert!(!chat.drawn().contains(" 2 research"), "{}", chat.drawn());
+    chat.type_line("/agents deploy");
+    assert!(chat.drawn().contains(" 2 deploy"), "{}", chat.drawn());
+}
+
+#[test]
+fn pasted_line_over_the_limit_is_reported() {
+    let mut chat = TestChat::new();
+    chat.app.paste(&"x".repeat(1 << 20));
+    assert!(!chat.drawn().contains("1 MiB"));
+    chat.app.paste("y");
+    assert!(chat.drawn().contains("more than 1 MiB; send it as a file: /attach FILE"), "{}", chat.drawn());
+}
+
+#[test]
+fn click_on_a_tab_goes_to_it() {
+    let mut chat = TestChat::new();
+    chat.type_line("/agents deploy");
+    chat.app.paste("draft for deploy");
+    assert!(chat.drawn().contains("draft for deploy"));
+    let kind = MouseEventKind::Down(MouseButton::Left);
+    chat.app.mouse(MouseEvent { kind, column: 2, row: 0, modifiers: KeyModifiers::NONE });
+    assert!(!chat.drawn().contains("draft for deploy"));
+}
+
+#[test]
+fn pane_is_left_by_keys_while_a_reply_runs() {
+    let mut chat = TestChat::new();
+    chat.app = {
+        let mut app = ChatApp::pane(Box::new(chat.started.clone()), Theme::new(false, true), PathBuf::new());
+        app.open_tab("research".to_owned(), ConversationScope::default(), ConversationSelector::default());
+        app
+    };
+    chat.last(JobEvent::Loaded(Box::default()));
+    chat.last(JobEvent::Ended(None));
+    assert!(chat.drawn().contains("Shift-Tab other panes"));
+    chat.press(KeyCode::F(1));
+    assert!(chat.drawn().contains("go to the other panes; replies continue"), "{}", chat.drawn());
+    chat.press(KeyCode::Esc);
+    assert!(!chat.app.take_quit(), "Esc closed the help");
+    chat.type_line("hello");
+    chat.control('d');
+    assert!(chat.app.take_quit() && chat.app.has_running_reply(), "no confirmation: the reply continues");
+    chat.said(message("later"));
+    chat.last(JobEvent::Ended(None));
+    chat.press(KeyCode::Esc);
+    assert!(chat.app.take_quit());
+    assert!(chat.drawn().contains("later"));
 }
 
 #[test]

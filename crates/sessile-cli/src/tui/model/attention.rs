@@ -16,8 +16,8 @@ pub(crate) enum AttentionTarget {
     Conversation(String),
     /// Session by id.
     Session(String),
-    /// Credential, which no pane shows.
-    Credential,
+    /// Credential by name, which no pane shows.
+    Credential(String),
 }
 
 /// Something that needs a person.
@@ -85,7 +85,7 @@ pub(crate) fn attention(
             left if left > 0 => format!("credential \"{name}\" expires in {}", countdown(left)),
             _ => format!("credential \"{name}\" expired"),
         };
-        list.push(|| AttentionTarget::Credential, text);
+        list.push(|| AttentionTarget::Credential(name.clone()), text);
     }
     list
 }

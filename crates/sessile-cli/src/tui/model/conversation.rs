@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use sessile::agents::Agent;
 
 use super::listing::{ListRow, RowFilter};
+use crate::agent_session::{Continuation, ConversationSelector};
+use crate::chat::engine::ConversationScope;
 use crate::view::ConversationView;
 
 /// Kind of a row of the agents pane.
@@ -69,22 +71,26 @@ impl From<&Agent> for AgentRow {
 }
 
 impl AgentRow {
-    /// Words of the command that opens the row in the chat.
-    pub(crate) fn chat_words(&self) -> Vec<String> {
-        let mut words = vec!["chat".to_owned()];
+    /// Name or URL of the agent.
+    pub(crate) fn agent(&self) -> String {
         match self.kind {
-            AgentRowKind::Agent => words.push(self.name.clone().unwrap_or_else(|| self.url.clone())),
-            AgentRowKind::Conversation => {
-                words.extend([self.url.clone(), format!("--continue={}", self.key)]);
-                // A conversation goes on in its context only, which its session has.
-                match (&self.session, &self.context) {
-                    (Some(session), _) => words.push(format!("--session={session}")),
-                    (None, Some(context)) => words.push(format!("--context={context}")),
-                    (None, None) => {}
-                }
-            }
+            AgentRowKind::Agent => self.name.clone().unwrap_or_else(|| self.url.clone()),
+            AgentRowKind::Conversation => self.url.clone(),
         }
-        words
+    }
+
+    /// Session or context that a chat continues in.
+    pub(crate) fn scope(&self) -> ConversationScope {
+        ConversationScope::of_conversation(self.session.as_deref(), self.context.as_deref())
+    }
+
+    /// Conversation that a chat opens: this one, or the last one with the agent.
+    pub(crate) fn start(&self) -> ConversationSelector {
+        let continued = match self.kind {
+            AgentRowKind::Agent => None,
+            AgentRowKind::Conversation => Some(Continuation::Id(self.key.clone())),
+        };
+        ConversationSelector { continued, ..ConversationSelector::default() }
     }
 }
 

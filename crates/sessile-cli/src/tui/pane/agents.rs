@@ -6,7 +6,7 @@ use crate::tui::table_view::{Cell, TableColumn};
 use crate::tui::theme::ScreenTone;
 
 pub(super) const COLUMNS: &[TableColumn] = &[
-    column("WHAT", 12, 0, 0),
+    column("KIND", 12, 0, 0),
     column("NAME", 12, 1, 0),
     column("AGENT", 20, 4, 0),
     column("STATE", 14, 0, 1),

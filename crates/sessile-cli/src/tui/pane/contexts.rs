@@ -19,9 +19,9 @@ pub(super) const COLUMNS: &[TableColumn] = &[
 pub(super) fn cells(row: &ContextRow, now_ms: i64) -> Vec<Cell> {
     let mark = if row.is_current { "*" } else { "" };
     let approval = match (row.approval_left_ms(now_ms), row.requests) {
-        (Some(left), _) => Cell::toned(format!("open for {}", countdown(left)), ScreenTone::Good),
+        (Some(left), _) => Cell::toned(format!("{} left", countdown(left)), ScreenTone::Good),
         (None, 1..) => Cell::toned(format!("{} request(s)", row.requests), ScreenTone::Warning),
-        (None, 0) if row.guard == Guard::Approval => Cell::plain("closed"),
+        (None, 0) if row.guard == Guard::Approval => Cell::plain("required"),
         (None, 0) => Cell::toned("-", ScreenTone::Faint),
     };
     let bindings = match &row.error {

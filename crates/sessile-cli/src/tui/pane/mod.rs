@@ -42,6 +42,7 @@ pub(super) fn draw(app: &mut TuiApp, frame: &mut Frame, area: Rect) {
             let cells = |row: &_| agents::cells(row, now_ms);
             table(frame, area, theme, agents::COLUMNS, &mut app.agents, cells);
         }
+        Pane::Chat => {}
         Pane::Service => {
             let cells = |row: &_| sessions::cells(row, now_ms, theme);
             table(frame, area, theme, sessions::COLUMNS, &mut app.service, cells);
@@ -49,7 +50,7 @@ pub(super) fn draw(app: &mut TuiApp, frame: &mut Frame, area: Rect) {
     }
     let (visible, total) = counts(app);
     if visible == 0 && is_loaded {
-        let text = if total > 0 { "no row matches the filter; Esc clears it" } else { empty_text(app) };
+        let text = if total > 0 { "no rows match the filter; Esc clears it" } else { empty_text(app) };
         let problem = app.service_problem.clone().filter(|_| app.pane == Pane::Service);
         let lines = wrap(problem.as_deref().unwrap_or(text), usize::from(rows.width.saturating_sub(2)), 4);
         for (line, y) in lines.into_iter().zip(rows.y..rows.bottom()) {
@@ -65,19 +66,20 @@ fn counts(app: &TuiApp) -> (usize, usize) {
         Pane::Contexts => (app.contexts.len(), app.contexts.total()),
         Pane::Locks => (app.locks.len(), app.locks.total()),
         Pane::History => (app.history.len(), app.history.total()),
-        Pane::Agents => (app.agents.len(), app.agents.total()),
+        Pane::Agents | Pane::Chat => (app.agents.len(), app.agents.total()),
         Pane::Service => (app.service.len(), app.service.total()),
     }
 }
 
 fn empty_text(app: &TuiApp) -> &'static str {
     match app.pane {
-        Pane::Sessions => "no live session; press n to start one",
+        Pane::Sessions => "no live sessions; press n to start one",
         Pane::Contexts => "no contexts; create one: sessile context create NAME",
-        Pane::Locks => "no lock is held",
+        Pane::Locks => "no locks are held",
         Pane::History => "no operations",
-        Pane::Agents => "no conversations; name an agent: sessile agent add NAME URL --global",
-        Pane::Service => "the service has no live session of yours",
+        Pane::Agents | Pane::Chat => "no conversations; name an agent: sessile agent add NAME URL --global",
+        Pane::Service if !app.has_service_answer => "loading ...",
+        Pane::Service => "you have no live sessions in the service",
     }
 }
 

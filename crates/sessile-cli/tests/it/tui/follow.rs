@@ -13,7 +13,7 @@ fn changes_of_sessions_off_the_page_are_seen() {
     pane.expect(">x11");
     assert!(!pane.screen().contains("x0 "));
     pane.text("/sleep");
-    pane.expect("no row matches");
+    pane.expect("no rows match");
     pane.tmux(&["new-window", "-d", "sessile run --session x0 -- sleep 600"]);
     // The limit of the wait is below the time after which the TUI reads everything again anyway.
     pane.expect(">x0 ");

@@ -1,6 +1,7 @@
 //! The TUI in tmux: main paths, changes made elsewhere, and the terminal afterwards.
 
 mod agents;
+mod attention;
 mod follow;
 mod models;
 mod paths;

@@ -48,7 +48,7 @@ fn request_is_seen_approved_and_revoked() {
     let home = guarded_home();
     start(&home, &["--name", "web"]);
     let pane = TmuxPane::with_tui(&home);
-    pane.expect("nothing needs you");
+    pane.expect("nothing requires attention");
     home.call(&["run", "--context", "production", "--", "true"]).run().exit(125);
     pane.expect("! approval of \"production\" requested");
     pane.keys(&["!"]);
@@ -57,7 +57,7 @@ fn request_is_seen_approved_and_revoked() {
     pane.expect("Approve context \"production\"");
     pane.keys(&["Enter"]);
     pane.expect("approved context \"production\" for 10 min");
-    pane.expect("open for");
+    pane.expect(" left");
     home.call(&["run", "--context", "production", "--", "true"]).ok();
     pane.text("vy");
     pane.expect("revoked the approvals of context \"production\"");
@@ -113,7 +113,7 @@ fn lock_is_broken_and_operation_undone() {
     pane.expect("Break lock \"deploy\"");
     pane.keys(&["y"]);
     pane.expect("broke lock \"deploy\"");
-    pane.expect("no lock is held");
+    pane.expect("no locks are held");
     pane.keys(&["4"]);
     pane.text("/create");
     pane.wait("the operation alone", |screen| screen.contains("scratch") && !screen.contains("lock break"));

@@ -12,6 +12,8 @@
 //! | start a session in staging | `session_is_started_in_the_selected_context` |
 //! | attach to one | `session_is_attached_to_this_terminal` |
 //! | revoke the approval | `paths::request_is_seen_approved_and_revoked` |
+//! | see the output of a command | `output_of_a_command_is_read` |
+//! | chat and save an artifact | `artifact_of_a_chat_is_saved` |
 
 use super::TmuxPane;
 use crate::{home_with, live, shown, start};
@@ -91,6 +93,44 @@ fn changes_of_a_session_have_their_difference() {
     pane.expect("color in session");
     pane.expect("- green");
     pane.expect("+ blue");
+}
+
+#[test]
+fn output_of_a_command_is_read() {
+    let home = guarded_home();
+    start(&home, &["--name", "web"]);
+    home.call(&["run", "--session", "web", "--log", "--", "echo", "built 42 files"]).ok();
+    let pane = TmuxPane::with_tui(&home);
+    pane.expect("Enter open");
+    pane.keys(&["Enter"]);
+    pane.expect("Output of echo 'built 42 files'");
+}
+
+#[test]
+fn artifact_of_a_chat_is_saved() {
+    let agent = testkit::ScriptedAgent::start(testkit::AgentOptions::of(testkit::Protocol::V1));
+    let home = guarded_home();
+    home.call(&["agent", "add", "demo", agent.url(), "--global"]).ok();
+    let pane = TmuxPane::with_tui(&home);
+    pane.expect(" 6 Chat ");
+    pane.keys(&["6"]);
+    pane.expect("agents and conversations");
+    pane.expect("› demo");
+    pane.keys(&["Enter"]);
+    pane.expect("F1 help");
+    pane.line("files");
+    pane.expect("three artifacts");
+    pane.keys(&["F1"]);
+    pane.expect("artifacts, card, wire log");
+    pane.keys(&["Escape"]);
+    pane.expect_gone("artifacts, card, wire log");
+    pane.keys(&["F2"]);
+    pane.expect("artifacts: Enter saves");
+    pane.text("report");
+    pane.expect("› 3 report");
+    pane.keys(&["Enter"]);
+    pane.expect("saved ");
+    assert_eq!(home.read("report.txt"), "A report of the demo agent.\n");
 }
 
 #[test]
