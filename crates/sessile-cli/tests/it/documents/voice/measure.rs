@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::prose::{DOC_WORDS, Finding, Layout, MESSAGE_WORDS, findings, is_message, paragraphs};
+use super::prose::{
+    DOC_WORDS, Finding, Layout, MESSAGE_WORDS, findings, is_message, is_screen_text, paragraphs,
+};
 use super::rust_source::{SourceText, scan};
 use crate::repository::{files, read};
 
@@ -169,13 +171,17 @@ fn add_profile(area: &mut Area, place: &str, table: &dyn toml_edit::TableLike) {
     }
 }
 
+/// Areas of the full-screen views.
+const SCREENS: [&str; 2] = ["sessile-cli/tui", "sessile-cli/chat"];
+
 /// Measures messages, comments and docs.
 pub(super) fn measure() -> Areas {
     let mut areas = Areas::new();
     for path in files(".rs").into_iter().filter(|path| is_source(path)) {
         let texts = scan(&read(&path));
         let area = area_of(&path);
-        for one in texts.strings.iter().filter(|one| is_message(&one.text)) {
+        let is_text = if SCREENS.contains(&area.as_str()) { is_screen_text } else { is_message };
+        for one in texts.strings.iter().filter(|one| is_text(&one.text)) {
             let place = format!("{}:{}", path.display(), one.line);
             areas.entry((Kind::Messages, area.clone())).or_default().add_text(
                 &place,
@@ -216,6 +222,16 @@ fn names_of_tests_are_found() {
     assert_eq!(test_names(source), [(2, "one"), (6, "two")]);
     assert_eq!(test_area(Path::new("crates/sessile-cli/tests/it/agents/message.rs")), "sessile-cli/agents");
     assert_eq!(test_area(Path::new("crates/sessile/src/lock/queue.rs")), "sessile/lock");
+}
+
+#[test]
+fn texts_of_the_screens_are_measured() {
+    let areas = measure();
+    for screen in SCREENS {
+        let area = &areas[&(Kind::Messages, screen.to_owned())];
+        assert!(area.units > 50, "{screen}: {}", area.units);
+    }
+    assert!(is_screen_text("Enter closes") && !is_screen_text("{:<8} {}"));
 }
 
 #[test]

@@ -74,6 +74,9 @@ const PATTERNS: &[&str] = &[
     "but for",
     "none is|are|was|were|has|have",
     "like|as any|every other",
+    "needs|need you",
+    "nothing needs|matches",
+    "terminal's now",
 ];
 
 /// The patterns, split once.
@@ -258,6 +261,15 @@ fn sentences(tokens: &[Token]) -> Vec<(usize, &[Token])> {
 
 /// Whether a string literal is a message: three words or more that are not SQL.
 pub(super) fn is_message(text: &str) -> bool {
+    has_words(text, 3)
+}
+
+/// Whether a string literal of a full-screen view is a text: two words or more, since hints and titles are short.
+pub(super) fn is_screen_text(text: &str) -> bool {
+    has_words(text, 2)
+}
+
+fn has_words(text: &str, least: usize) -> bool {
     const SQL: [&str; 14] = [
         "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "PRAGMA ", "WITH ", "DROP ",
         "BEGIN", " WHERE ", " FROM ", " AND ", "VACUUM",
@@ -265,7 +277,7 @@ pub(super) fn is_message(text: &str) -> bool {
     let is_sql = SQL.iter().any(|word| text.trim_start_matches('\n').contains(word));
     let words =
         text.split_whitespace().filter(|word| word.chars().all(|c| c.is_alphabetic() || ",.;:'".contains(c)));
-    !is_sql && words.count() >= 3
+    !is_sql && words.count() >= least
 }
 
 #[test]
@@ -281,6 +293,8 @@ fn sentences_of_the_voice_page_are_found() {
         "there is no such user",
         "What is known of a credential and not said anew goes on",
         "the code is shown once",
+        "nothing needs you",
+        "attached to session {}; it is this terminal's now",
     ] {
         let tokens = paragraphs(text, 1, Layout::Lines);
         assert!(tokens.iter().any(|tokens| !findings(tokens, MESSAGE_WORDS).is_empty()), "{text}");
