@@ -9,7 +9,8 @@
 //! open.
 //!
 //! A second kind of watcher waits for the end of the approval that opened the session's context (see
-//! `sessile::session::ApprovalWatch`), whether a parent stays with the command or not, and beside a hooked shell.
+//! `sessile::session::ApprovalWatch`), whether a parent stays with the command or not. A hooked shell and a call that printed
+//! the session's variables start one too.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -180,8 +181,12 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> u8 {
 fn run_detached(args: &[String]) -> bool {
     let world = World::from_process();
     let watched = match args.split_first() {
-        Some((mode, args)) if mode == APPROVAL => ApprovalWatch::of_args(args)
-            .map(|watch| watch.run(|| State::open(&app(), world.clone(), StateArgs::default()))),
+        Some((mode, args)) if mode == APPROVAL => {
+            // It may wait for hours, and the caller's directory must not stay in use.
+            let _ = rustix::process::chdir("/");
+            ApprovalWatch::of_args(args)
+                .map(|watch| watch.run(|| State::open(&app(), world.clone(), StateArgs::default())))
+        }
         _ => RoomWatch::of_args(args).map(|watch| watch.run(&app(), &world)),
     };
     matches!(watched, Some(Ok(())))

@@ -11,6 +11,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::isolation::preparation;
+use crate::watcher::watch_approval;
 
 /// Print the variables of a session, for a shell to set
 ///
@@ -74,6 +75,8 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::er
     drop(step);
     // Preparing the room may take long, and the approval may have ended meanwhile.
     run.state().contexts().recheck(false)?;
+    // Whoever evaluates the variables makes no further call.
+    watch_approval(&run)?;
     let mut changes = environment.changes;
     for variable in environment.credentials {
         // What is printed ends up in files and histories.

@@ -1,9 +1,9 @@
-//! Watching the approval of a guarded context while commands or hooked shells are in a session that it opened.
+//! Watching the approval of a guarded context that opened the room of a session.
 //!
 //! Revoking an approval withdraws its targets at once, in the revoking call. An approval expires without a call. So a
-//! process beside the command or the shell (`watcher.rs` of the program) waits for the expiry, removes the targets from the room's
-//! copies, and reports it on standard error. It reads the store only at the expiry, and then finds an approval that
-//! was extended.
+//! process (`watcher.rs` of the program) waits for the expiry, removes the targets from the room's copies, and reports it on
+//! standard error of what runs there. It waits also while nothing runs: shells that evaluated the variables of the session
+//! use the copies without a call. It reads the store once a minute, and finds an approval that was extended or revoked.
 //!
 //! The watcher never takes the room's lock, so that an ephemeral session can end at once.
 
@@ -20,10 +20,10 @@ use crate::state::State;
 use crate::text::quoted;
 
 /// Longest time between two looks at the room.
-const POLL: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(2);
 
-/// Looks at the records between two searches for processes that hold the room without a record.
-const SEARCH_EVERY: u32 = 10;
+/// Longest time between two looks at the approval. The machine may sleep meanwhile.
+const CHECK: Duration = Duration::from_secs(60);
 
 /// Lock file of the watcher in the room.
 const LOCK: &str = "approval-watch";
@@ -60,13 +60,13 @@ impl ApprovalWatch {
         matches!(self.room.try_watch(LOCK, false), Ok(None))
     }
 
-    /// Watches until nothing runs in the room, or the approval has expired and its targets are withdrawn. Returns at
-    /// once if another process watches. `open` opens the state again, because another process may have changed it.
+    /// Watches until the room is removed, or the approval has expired and its targets are withdrawn. Returns at once if
+    /// another process watches. `open` opens the state again, because another process may have changed it.
     pub fn run(&self, open: impl Fn() -> Result<State>) -> Result<()> {
         loop {
             let Some(watch) = self.room.try_watch(LOCK, true)? else { return Ok(()) };
             while let Some(left) = self.time_left(&open()?)? {
-                if !self.is_busy_for(left) {
+                if !self.exists_for(left.min(CHECK)) {
                     return Ok(());
                 }
             }
@@ -88,25 +88,18 @@ impl ApprovalWatch {
         Ok(approval::in_force_of(state, &context)?.iter().map(|approval| approval.time_left).max())
     }
 
-    /// Waits for a time. Returns `false` as soon as nothing runs in the room, and no hooked shell is in it.
-    fn is_busy_for(&self, time: Duration) -> bool {
+    /// Waits for a time. Returns `false` as soon as the room is removed.
+    fn exists_for(&self, time: Duration) -> bool {
         let begun = Instant::now();
-        let mut unrecorded = 0;
         loop {
             let left = time.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 return true;
             }
             std::thread::sleep(left.min(POLL));
-            if self.room.has_running_record() || !self.room.hooked_shells().is_empty() {
-                unrecorded = 0;
-                continue;
-            }
-            // What a command left in the background holds the room; the search for it reads every process.
-            if unrecorded % SEARCH_EVERY == 0 && self.room.holders().is_empty() {
+            if !self.room.dir().is_dir() {
                 return false;
             }
-            unrecorded += 1;
         }
     }
 

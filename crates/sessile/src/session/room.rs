@@ -304,11 +304,6 @@ impl Room {
         running
     }
 
-    /// Whether a recorded process runs in it. Takes no lock.
-    pub(super) fn has_running_record(&self) -> bool {
-        self.records().iter().any(|found| found.process.is_alive())
-    }
-
     /// Whether it has a record: of a command that runs, or of one that has ended with the end not recorded yet.
     pub(super) fn has_records(&self) -> bool {
         self.record_paths().next().is_some()

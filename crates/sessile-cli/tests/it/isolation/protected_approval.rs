@@ -101,7 +101,7 @@ mod lapse {
     }
 
     #[test]
-    fn watcher_of_an_approval_ends_with_the_commands() {
+    fn watcher_of_an_approval_ends_with_the_session() {
         let home = guarded();
         approve(&home, "production");
         run(&home, PRODUCTION, &["true"]).ok();
@@ -110,6 +110,26 @@ mod lapse {
             std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
                 let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
                 let line = String::from_utf8_lossy(&line).into_owned();
+    /// Nothing runs in the room, and a shell that evaluated the variables makes no further call.
+    #[test]
+    fn lapsed_approval_withdraws_the_target_from_an_idle_room() {
+        let ways: [fn(&Home); 2] = [
+            |home| {
+                home.call(&["session", "start", "--name", "p", "--context", "production"]).ok();
+                home.call(&["env", "--session", "p"]).ok();
+            },
+            |home| drop(run(home, PRODUCTION, &["true"]).ok()),
+        ];
+        for way in ways {
+            let home = guarded();
+            approve_for(&home, "8s");
+            way(&home);
+            assert!(copy(&home).contains("t-production"));
+            eventually("the withdrawal", || !copy(&home).contains("production"));
+            assert!(home.read(".kube/config").contains("t-production"), "the user's own file");
+        }
+    }
+
                 line.contains(&marker) && line.contains("approval")
             })
         };
