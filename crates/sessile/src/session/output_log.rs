@@ -206,15 +206,10 @@ impl OutputRedactor {
     pub fn push(&mut self, bytes: &[u8]) -> Zeroizing<Vec<u8>> {
         let mut text = std::mem::take(&mut self.held);
         text.extend_from_slice(bytes);
+        let mut end = text.len();
         for secret in self.secrets.iter() {
-            let mut from = 0;
-            while let Some(at) = find(&text[from..], secret).map(|at| from + at) {
-                text[at..at + secret.len()].fill(b'*');
-                from = at + secret.len();
-            }
+            end = end.min(redact(&mut text, secret));
         }
-        let held = self.secrets.iter().map(|secret| overlap(&text, secret)).max().unwrap_or(0);
-        let end = text.len() - held;
         self.held = Zeroizing::new(text.split_off(end));
         text
     }
@@ -225,23 +220,100 @@ impl OutputRedactor {
     }
 }
 
-fn find(text: &[u8], secret: &[u8]) -> Option<usize> {
-    let first = *secret.first()?;
+/// Most bytes of a text that one secret is looked for in: an endless sequence must not hold back all output.
+const LONGEST_SPLIT: usize = 16 * 1024;
+
+/// Most bytes of a sequence with parameters.
+const LONGEST_CONTROL: usize = 64;
+
+/// Overwrites a secret in a text, also where sequences of a terminal are between its bytes. Returns where an end begins that
+/// may be its beginning.
+fn redact(text: &mut [u8], secret: &[u8]) -> usize {
+    let Some(first) = secret.first() else { return text.len() };
     let mut from = 0;
     // By the first byte, because this runs over all output.
-    while let Some(at) = text[from..].iter().position(|byte| *byte == first).map(|at| from + at) {
-        if text[at..].starts_with(secret) {
-            return Some(at);
-        }
-        from = at + 1;
+    while let Some(at) = text[from..].iter().position(|byte| byte == first).map(|at| from + at) {
+        from = match occurrence(&text[at..], secret) {
+            Occurrence::Whole(bytes) => {
+                bytes.iter().for_each(|byte| text[at + byte] = b'*');
+                at + bytes.last().map_or(1, |last| last + 1)
+            }
+            Occurrence::Begun => return at,
+            Occurrence::None => at + 1,
+        };
     }
-    None
+    text.len()
 }
 
-/// Length of the longest end of a text that begins a secret.
-fn overlap(text: &[u8], secret: &[u8]) -> usize {
-    let longest = text.len().min(secret.len() - 1);
-    (1..=longest).rev().find(|length| secret.starts_with(&text[text.len() - length..])).unwrap_or(0)
+/// Occurrence of a secret at the beginning of a text.
+enum Occurrence {
+    /// Positions of its bytes.
+    Whole(Vec<usize>),
+    /// The text ends within it.
+    Begun,
+    None,
+}
+
+fn occurrence(text: &[u8], secret: &[u8]) -> Occurrence {
+    // Most are plain, and need no list.
+    if text.starts_with(secret) {
+        return Occurrence::Whole((0..secret.len()).collect());
+    }
+    let (mut at, mut found) = (0, Vec::new());
+    for wanted in secret {
+        loop {
+            match text.get(at) {
+                _ if at > LONGEST_SPLIT => return Occurrence::None,
+                None => return Occurrence::Begun,
+                Some(byte) if byte == wanted => break,
+                Some(_) => match sequence(&text[at..]) {
+                    Sequence::Whole(length) => at += length,
+                    Sequence::Begun => return Occurrence::Begun,
+                    Sequence::None => return Occurrence::None,
+                },
+            }
+        }
+        found.push(at);
+        at += 1;
+    }
+    Occurrence::Whole(found)
+}
+
+/// Sequence of a terminal at the beginning of a text: a color, a movement, a title.
+enum Sequence {
+    Whole(usize),
+    /// The text ends within it.
+    Begun,
+    None,
+}
+
+fn sequence(text: &[u8]) -> Sequence {
+    let ends = |found: Option<usize>, longest: usize| match found {
+        Some(at) => Sequence::Whole(at + 1),
+        None if text.len() > longest => Sequence::None,
+        None => Sequence::Begun,
+    };
+    match text {
+        // The shifts of a character set, and fillers.
+        [0 | 0x0e | 0x0f, ..] => Sequence::Whole(1),
+        [0x1b] => Sequence::Begun,
+        [0x1b, b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| !(b' '..=b'?').contains(byte));
+            match end {
+                Some(end) if !(b'@'..=b'~').contains(&rest[end]) => Sequence::None,
+                end => ends(end.map(|end| end + 2), LONGEST_CONTROL),
+            }
+        }
+        [0x1b, b']' | b'P' | b'X' | b'^' | b'_', rest @ ..] => {
+            let is_end =
+                |at: &usize| rest[*at] == 0x07 || (rest[*at] == b'\\' && *at > 0 && rest[*at - 1] == 0x1b);
+            ends((0..rest.len()).find(is_end).map(|end| end + 2), LONGEST_SPLIT)
+        }
+        [0x1b, b' '..=b'/'] => Sequence::Begun,
+        [0x1b, b' '..=b'/', ..] => Sequence::Whole(3),
+        [0x1b, b'0'..=b'~', ..] => Sequence::Whole(2),
+        _ => Sequence::None,
+    }
 }
 
 /// Output as a person would have read it on a terminal, line by line: without sequences that color text or move the cursor,
@@ -367,6 +439,38 @@ mod tests {
             }
             written.extend_from_slice(&redactor.finish());
             assert_eq!(String::from_utf8_lossy(&written), String::from_utf8_lossy(redacted), "{size}");
+        }
+    }
+
+    #[test]
+    fn secret_split_by_colors_and_movements_is_redacted() {
+        let (_dir, room, world) = room();
+        let secret: &[u8] = b"hunter2hunter2";
+        let text = b"a \x1b[31mhunt\x1b[1;32mer2\x1b[0mhun\x1b(B\x0fter\x1b[1C2\x1b]0;t\x07 b \x1b[1mhunter\x1b[0m c hunter2\x1b]8;;http://x\x1b\\hunter2";
+        let plain = "a ************** b hunter c **************";
+        for size in 1..=text.len() {
+            let log = room.open_output_log(&world, &words("x"), [secret]).unwrap();
+            let mut redactor = log.redactor();
+            let mut written = Vec::new();
+            for chunk in text.chunks(size) {
+                written.extend_from_slice(&redactor.push(chunk));
+            }
+            written.extend_from_slice(&redactor.finish());
+            assert_eq!(plain_output(&written).replace('\x0f', ""), plain, "{size}");
+            assert_eq!(written.len(), text.len(), "only bytes of the secret change");
+        }
+    }
+
+    #[test]
+    fn endless_sequence_holds_back_no_output() {
+        let (_dir, room, world) = room();
+        let log = room.open_output_log(&world, &words("x"), [&b"hunter2hunter2"[..]]).unwrap();
+        for endless in [b"\x1b]0;".to_vec(), b"\x1b[1;".to_vec(), b"\x1b[0m".to_vec()] {
+            let mut redactor = log.redactor();
+            let mut text = b"hunter".to_vec();
+            text.extend(endless.iter().cycle().take(3 * LONGEST_SPLIT));
+            let written: usize = text.chunks(1000).map(|chunk| redactor.push(chunk).len()).sum();
+            assert!(written > LONGEST_SPLIT, "{written}");
         }
     }
 
