@@ -189,6 +189,15 @@ impl Environment {
                 }
             }
             changes.clear(world, &originals, &prepared.clears, &request.keep, &origin);
+            // Also what the context or a setting says: no spelling of such a variable may lead out of the session.
+            for name in own.iter().filter(|name| is_any(&prepared.clears, name)) {
+                if changes.clear_plain(name, &origin) {
+                    state.warn(
+                        format!("{name} would lead {} out of the session, and is ignored", prepared.tool),
+                        None,
+                    );
+                }
+            }
             if request.hook.is_none() {
                 changes.clear(world, &originals, &prepared.command_clears, &request.keep, &origin);
             }
@@ -236,7 +245,10 @@ impl Environment {
         for (name, value) in &request.flags {
             // An error and not a warning: a flag is the explicit will of this call, and it cannot be
             // followed.
-            if let Some(by) = changes.led_by(name) {
+            let mut isolated = plan.tools.iter().filter(|prepared| scope.isolates(plan, &prepared.tool));
+            let cleared = isolated.find(|prepared| is_any(&prepared.clears, name));
+            let cleared = cleared.map(|prepared| format!("tool {}", prepared.tool));
+            if let Some(by) = changes.led_by(name).map(str::to_owned).or(cleared) {
                 return Err(UsageError::Arguments(format!(
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
                 )).into());
@@ -288,6 +300,11 @@ impl Environment {
     }
 }
 
+/// Whether a variable's name is like one of these patterns.
+fn is_any(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| is_variable_like(pattern, name))
+}
+
 #[derive(Default)]
 struct Changes {
     all: BTreeMap<String, VariableChange>,
@@ -324,7 +341,7 @@ impl Changes {
         // What another session took away would come back on the way out of it.
         let taken = originals.replaced().filter_map(|(name, before)| before.map(|_| name));
         for name in own.chain(taken) {
-            let is_meant = patterns.iter().any(|pattern| is_variable_like(pattern, name));
+            let is_meant = is_any(patterns, name);
             // A pattern does not remove a variable that its own profile or context sets.
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
                 let change = VariableChange {
@@ -336,6 +353,16 @@ impl Changes {
                 self.all.insert(name.to_owned(), change);
             }
         }
+    }
+
+    /// Clears a variable that neither isolates nor pins. Returns whether it had a value.
+    fn clear_plain(&mut self, name: &str, origin: &str) -> bool {
+        let plain = self.all.get_mut(name).filter(|change| !change.isolates && change.value.is_some());
+        plain.is_some_and(|change| {
+            *change =
+                VariableChange { value: None, origin: origin.to_owned(), isolates: true, ..change.clone() };
+            true
+        })
     }
 
     /// Clears variables that name or override a protected target, even those of `--keep-env`.

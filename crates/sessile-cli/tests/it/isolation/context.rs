@@ -137,12 +137,21 @@ mod variables {
             (&["--env", "KUBECONFIG=x"][..], "KUBECONFIG"),
             (&["--env", "AWS_PROFILE=x", "--context", "c"], "AWS_PROFILE"),
             (&["--env", "HOME=/", "--isolate", "home"], "HOME"),
+            (&["--env", "npm_config_userconfig=x"], "npm_config_userconfig"),
+            (&["--env", "Npm_Config_UserConfig=x", "--session", "s1"], "Npm_Config_UserConfig"),
+            (&["--env", "GIT_CONFIG=x"], "GIT_CONFIG"),
         ] {
             let done = run(&home, flags, TRACE).args(&[]).run().exit(125);
             assert!(done.stderr().contains(&format!("keeps {name} where it is")), "{}", done.told());
         }
         assert!(!home.path("it-ran").exists());
         assert_eq!(run(&home, &["--env", "HOME=/x"], &["printenv", "HOME"]).ok().stdout(), "/x\n");
+        // A setting of the session is no flag of this call.
+        run(&home, &["--session", "s1"], &["true"]).ok();
+        home.call(&["config", "set", "--session", "s1", "env.npm_config_userconfig", "x"]).ok();
+        let done = run(&home, &["--session", "s1"], &["sh", "-c", "env"]).ok();
+        assert!(!done.stdout().contains("npm_config_userconfig="), "{}", done.told());
+        assert!(done.stderr().contains("npm_config_userconfig would lead npm"), "{}", done.told());
     }
 
     #[test]
