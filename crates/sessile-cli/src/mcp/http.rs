@@ -11,7 +11,7 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -190,6 +190,10 @@ impl HttpHandler {
             None if !is_own => {
                 (StatusCode::FORBIDDEN, "connection of another user refused; use --token-file")
             }
+            // The transport reads a page's origin as any URL, and takes what follows the host for nothing.
+            _ if !request.headers().get_all(ORIGIN).iter().all(is_own_origin) => {
+                (StatusCode::FORBIDDEN, "pages of other origins are refused")
+            }
             _ if request.uri().path() != PATH => (StatusCode::NOT_FOUND, "not found; the endpoint is /mcp"),
             _ => return self.answer_message(request).await,
         };
@@ -213,6 +217,18 @@ impl HttpHandler {
         }
         response
     }
+}
+
+/// Whether an origin is one of [`ORIGINS`], and nothing else.
+fn is_own_origin(value: &HeaderValue) -> bool {
+    let Ok(origin) = value.to_str() else { return false };
+    ORIGINS.iter().filter_map(|own| own.strip_suffix(":*")).any(|own| {
+        let Some((start, rest)) = origin.split_at_checked(own.len()) else { return false };
+        let is_port = |rest: &str| {
+            rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok() && !port.starts_with('+'))
+        };
+        start.eq_ignore_ascii_case(own) && (rest.is_empty() || is_port(rest))
+    })
 }
 
 /// Whether a request shows the token, exactly once.

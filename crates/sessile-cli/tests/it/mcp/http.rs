@@ -173,12 +173,33 @@ fn pages_of_other_origins_are_refused() {
     let home = home_with(&[]);
     for server in [HttpServer::start(&home, &[]), HttpServer::with_token(&home, &[])] {
         let right = format!("Authorization: Bearer {TOKEN}\r\n");
-        for origin in ["https://evil.example", "http://localhost.evil.example", "null", "x"] {
+        for origin in [
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://[::1]evil.example",
+            "http://localhost/evil.example",
+            "http://localhost:6274/",
+            "http://localhost?evil.example",
+            "http://localhost#evil.example",
+            "http://evil.example@localhost",
+            "http://localhost:6274@evil.example",
+            "http://localhost:",
+            "http://localhost:+1",
+            "http://localhost:99999",
+            "http://localhost http://evil.example",
+            "null",
+            "x",
+        ] {
             let (status, text) = server.post(&format!("{right}Origin: {origin}\r\n"), &hello());
             assert_eq!(status, 403, "{origin}: {text}");
         }
-        let (status, text) = server.post(&format!("{right}Origin: http://localhost:6274\r\n"), &hello());
-        assert_eq!(status, 200, "{text}");
+        let two = "Origin: http://localhost\r\nOrigin: http://evil.example\r\n";
+        let (status, text) = server.post(&format!("{right}{two}"), &hello());
+        assert_eq!(status, 403, "{text}");
+        for own in ["http://localhost:6274", "HTTPS://LocalHost", "http://[::1]:80", "http://127.0.0.1"] {
+            let (status, text) = server.post(&format!("{right}Origin: {own}\r\n"), &hello());
+            assert_eq!(status, 200, "{own}: {text}");
+        }
     }
     // A name that leads here, as DNS rebinding has it.
     let server = HttpServer::start(&home, &[]);
