@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::Args;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use sessile::error::{FileError, UsageError};
 use sessile::text::quoted;
 use sessile::{Error, World};
@@ -74,6 +75,13 @@ fn level(world: &World, verbosity: u8, has_file: bool) -> Result<Option<LevelFil
 fn open(world: &World, path: &Path) -> Result<std::fs::File, Error> {
     let path = world.cwd().map_or_else(|| path.to_owned(), |cwd| cwd.join(path));
     // Appended, so that the lines of parallel calls do not overwrite each other.
-    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let mut options = OpenOptions::new();
+    // Without O_NONBLOCK, opening a pipe would wait for a reader.
+    options.append(true).create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let opened = options.open(&path).and_then(|file| {
+        // A line waits for a slow reader, and is not lost.
+        fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+        Ok(file)
+    });
     opened.map_err(|source| FileError::Io { action: "open", path, source }.into())
 }

@@ -1,6 +1,8 @@
 //! The log: `-v`, `-vv`, `SESSILE_LOG` and `--log-file`.
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use testkit::{AgentOptions, Protocol, ScriptedAgent};
 
@@ -59,6 +61,21 @@ fn log_file_is_private_and_has_times() {
     let mode = std::fs::metadata(home.path("call.log")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     home.call(&["status", "--log-file", "missing/call.log"]).run().exit(1);
+}
+
+#[test]
+fn log_file_that_is_a_pipe_without_a_reader_is_an_error() {
+    let home = home();
+    assert!(Command::new("mkfifo").arg(home.path("pipe")).status().unwrap().success());
+    let call = home.call(&["status", "--log-file", "pipe"]).run().exit(1);
+    assert!(call.stderr().contains("cannot open") && call.stderr().contains("pipe"), "{}", call.told());
+    let mut reader = Command::new("cat").arg(home.path("pipe")).stdout(Stdio::piped()).spawn().unwrap();
+    crate::eventually("the reader", || {
+        home.call(&["status", "--log-file", "pipe"]).run().status() == Some(0)
+    });
+    let mut log = String::new();
+    reader.stdout.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(reader.wait().unwrap().success() && log.contains("DEBUG"), "{log}");
 }
 
 #[test]
