@@ -201,10 +201,11 @@ impl AgentArgs {
         let value = in_file.flatten().or_else(|| {
             cx.state.world().variable(variable).and_then(|value| value.to_str()).map(Secret::new)
         });
-        let value = value.ok_or_else(|| UsageError::InvalidValue {
-            place: flag.into(),
-            value: variable.clone(),
-            expected: "the name of a variable that is set".into(),
+        // Its name is not repeated: it may be the secret itself, given by mistake.
+        let value = value.ok_or_else(|| {
+            UsageError::Arguments(format!(
+                "{flag}: the variable is not set; pass the name of a variable that is set"
+            ))
         })?;
         Ok(Some(CallCredential { variable: variable.clone(), secret: value, is_key }))
     }

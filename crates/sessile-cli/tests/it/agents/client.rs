@@ -104,6 +104,14 @@ fn credential_in_a_variable_is_sent_where_the_card_wants_it() {
     let unset =
         home.call(&["message", "send", agent.url(), "echo x", "--bearer-env", "NOT_SET"]).run().exit(2);
     assert!(unset.stderr().contains("a variable that is set"), "{}", unset.told());
+    for flag in ["--bearer-env", "--api-key-env"] {
+        for output in ["text", "json"] {
+            let args = ["message", "send", agent.url(), "hi", flag, SECRET, "--output", output];
+            let call = home.call(&args).run().exit(2);
+            let told = call.stdout() + &call.stderr();
+            assert!(!told.contains(SECRET), "a secret in the place of a name: {told}");
+        }
+    }
 }
 
 #[test]
