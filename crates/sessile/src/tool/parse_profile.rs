@@ -485,7 +485,7 @@ impl<'a> Table<'a> {
 
     fn target_format(&self) -> Result<TargetFormat> {
         TargetFormat::named(&self.text("format")?)
-            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, file, sqlite or lines"))
+            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, file, sqlite, lines or keys"))
     }
 
     fn exists(&self) -> Result<ExistenceCheck> {

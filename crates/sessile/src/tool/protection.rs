@@ -20,7 +20,7 @@ use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plant::reason_to_share;
 use crate::tool::profile::{ExistenceCheck, Profile, Seed};
 use crate::tool::seed::{bound_source, sources};
-use crate::tool::target::{TargetPlace, TargetSet, identities, is_same_name, value_identity};
+use crate::tool::target::{TargetPlace, TargetSet, WithheldEntry, identities, is_same_name, value_identity};
 use crate::tool::variable_reach::field_forms;
 
 /// A target that a guarded context of the user binds.
@@ -64,6 +64,12 @@ impl GuardedTarget {
     /// Whether variables that reach it are kept out of sessions of other contexts.
     pub(crate) fn is_withheld(&self) -> bool {
         self.is_protected() || (self.is_by_value && self.shared_with.is_empty())
+    }
+
+    /// Its entry in the copies; `has_field` tells values of its fields.
+    pub(crate) fn as_entry<'a>(&'a self, has_field: &'a dyn Fn(&str, &str) -> bool) -> WithheldEntry<'a> {
+        let (set, name, identities) = (&self.key, &self.name, &self.identities);
+        WithheldEntry { set, name, identities, has_field }
     }
 
     /// Whether sessions of this context have it.

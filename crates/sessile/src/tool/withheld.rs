@@ -20,11 +20,11 @@ use crate::tool::plan::Plan;
 use crate::tool::profile::{Profile, ReachVariables, TargetReach};
 use crate::tool::protection::{GuardedTarget, original_files};
 use crate::tool::seed::is_variable_like;
-use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, WithheldEntry, value_identity};
+use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, holds_target, value_identity};
 use crate::tool::variable_reach::{VariableReach, field_forms};
 
 /// Number of the rules by which this program withholds targets.
-const RULES: u32 = 3;
+const RULES: u32 = 4;
 
 /// Most entries of one directory whose changes are noticed.
 const MOST_ENTRIES: usize = 200;
@@ -370,7 +370,14 @@ impl Withholding<'_> {
         let selected = if is_bound { None } else { selection.selected(&target.key) };
         let copies =
             TargetCopies { sets: &profile.targets, room, locker: self.locker, fill: &fill, defaults };
-        let entry = WithheldEntry { set: &target.key, name: &target.name, identities: &target.identities };
+        let is_of_target = |field: &str, value: &str| {
+            let known = target.fields.iter().filter(|(name, _)| name == field);
+            let forms = field_forms(value);
+            known
+                .flat_map(|(_, prints)| prints)
+                .any(|print| forms.iter().any(|form| fingerprint(form) == *print))
+        };
+        let entry = target.as_entry(&is_of_target);
         let mut aliases = copies.withhold(&entry)?;
         let deselected = match selected {
             Some(name) if name == target.name || aliases.contains(&name) => {
@@ -382,13 +389,6 @@ impl Withholding<'_> {
             None if is_bound => None,
             // The copy no longer shows what was removed from it by an earlier command, so the record says so.
             None => earlier.and_then(|earlier| earlier.deselected.clone()),
-        };
-        let is_of_target = |field: &str, value: &str| {
-            let known = target.fields.iter().filter(|(name, _)| name == field);
-            let forms = field_forms(value);
-            known
-                .flat_map(|(_, prints)| prints)
-                .any(|print| forms.iter().any(|form| fingerprint(form) == *print))
         };
         selection.remove_copied(&target.key, &is_of_target, self.locker)?;
         // Names that were removed earlier are not in the copies any more, and variables may still use them.
@@ -404,6 +404,32 @@ impl Withholding<'_> {
             is_in_home: profile.has_only_home_files(&target.key),
             reach: VariableReach::of(profile, target, &others),
             key: target.key.clone(),
+    /// The user's files with a target that is withheld, if the tool also reads them as those of a project.
+    fn projects(&self, profile: &Profile) -> Vec<OwnProjectFile> {
+        let mut found: Vec<OwnProjectFile> = Vec::new();
+        for target in self.targets.iter().filter(|target| target.tool == profile.name) {
+            let fill = |text: &str| filled(text, "", &target.said);
+            let files = original_files(self.state, profile, &target.said);
+            for project in &profile.project {
+                let own = self.places.fill(&project.own).map(PathBuf::from);
+                for path in own.iter().chain(files.iter().filter(|path| path.ends_with(&project.file))) {
+                    let entry = target.as_entry(&|_, _| false);
+                    let is_new = !found.iter().any(|file| file.path == *path && file.project == *project);
+                    if is_new && holds_target(&profile.targets, &entry, &fill, path) {
+                        found.push(OwnProjectFile {
+                            project: project.clone(),
+                            path: path.clone(),
+                            key: target.key.clone(),
+                            name: target.name.clone(),
+                            context: target.contexts.first().cloned().unwrap_or_default(),
+                        });
+                    }
+                }
+            }
+        }
+        found
+    }
+
             name: target.name.clone(),
             context: target.contexts.first().cloned().unwrap_or_default(),
             aliases,

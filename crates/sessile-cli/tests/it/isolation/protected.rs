@@ -377,6 +377,75 @@ fn aws_profile_is_withheld_with_its_alias() {
     }
 }
 
+/// The tool reads a title that is deeper than the option before it as a part of that option.
+#[test]
+fn aws_keys_below_a_title_in_an_option_are_withheld() {
+    testkit::require_tool("aws");
+    let home = home();
+    let credentials = "[staging]\naws_access_key_id = S\naws_secret_access_key = S\n\
+                       [production]\nregion = x\n  [other]\naws_access_key_id = GO\naws_secret_access_key = GO\n";
+    home.write(".aws/credentials", credentials);
+    let context = "guard = \"explicit\"\n[tools.aws]\nprofile = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    let key = ["configure", "get", "aws_access_key_id", "--profile", "production"];
+    assert_eq!(home.tool("aws", &key).ok().stdout(), "GO\n", "the tool itself reads it so");
+    let copy = run(&home, &[], &["sh", "-c", "cat \"$AWS_SHARED_CREDENTIALS_FILE\""]).ok().stdout();
+    assert!(!copy.contains("GO") && copy.contains("= S"), "{copy}");
+    for profile in ["staging", "production", "other"] {
+        let command = format!("aws configure get aws_access_key_id --profile {profile}; true");
+        let done = run(&home, &[], &["sh", "-c", &command]).ok();
+        assert!(!done.told().contains("GO"), "{profile}: {}", done.told());
+    }
+}
+
+#[test]
+fn kube_server_is_known_in_every_spelling() {
+    let home = guarded();
+    for server in [
+        "https://production.example.invalid:0443",
+        "https://production.example.invalid.:443",
+        "https://production.example.invalid/?",
+        "https://PRODUCTION.example.invalid:443/?x=1#y",
+    ] {
+        let user = "users: [{name: u, user: {token: t-production}}]";
+        let text = format!(
+            "{}\ncontexts: [{{name: alias, context: {{cluster: c, user: u}}}}]\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\n{user}\n",
+            "apiVersion: v1\nkind: Config"
+        );
+        home.write("other.yaml", text);
+        let files = format!("{}:{}", home.path(".kube/config").display(), home.path("other.yaml").display());
+        let list =
+            run(&home, &[], &["sh", "-c", "kubectl config get-contexts -o name"]).env("KUBECONFIG", &files);
+        assert_eq!(list.ok().stdout(), "dev\nstaging\n", "{server}");
+    }
+}
+
+/// A session may remove what names an entry, and the entry stays.
+#[test]
+fn docker_context_without_a_name_in_its_file_is_withheld() {
+    testkit::require_tool("docker");
+    let home = home();
+    home.tool(
+        "docker",
+        &["context", "create", "production", "--docker", "host=tcp://p.example.invalid:2376"],
+    )
+    .ok();
+    let meta =
+        std::fs::read_dir(home.path(".docker/contexts/meta")).unwrap().flatten().next().unwrap().path();
+    std::fs::write(
+        meta.join("meta.json"),
+        "{\"Endpoints\":{\"docker\":{\"Host\":\"tcp://p2.example.invalid:2376\"}}}",
+    )
+    .unwrap();
+    let context = "guard = \"explicit\"\n[tools.docker]\ncontext = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    let done = run(&home, &[], &["sh", "-c", "docker --context production version"]).run();
+    assert!(!done.told().contains("p2.example.invalid"), "{}", done.told());
+    let done =
+        run(&home, &["--context", "production"], &["sh", "-c", "docker --context production version"]).run();
+    assert!(done.told().contains("p2.example.invalid"), "{}", done.told());
+}
+
 #[test]
 fn gh_account_is_withheld_with_its_token() {
     let home = home();

@@ -36,6 +36,16 @@ mod withdrawal {
     }
 
     #[test]
+    fn revocation_withdraws_cluster_and_user_without_their_context() {
+        let home = guarded();
+        approve(&home, "production");
+        run(&home, PRODUCTION, &["kubectl", "config", "delete-context", "production"]).ok();
+        assert!(copy(&home).contains("t-production"));
+        home.call(&["context", "approve", "production", "--revoke"]).ok();
+        assert!(!copy(&home).contains("production"), "{}", copy(&home));
+    }
+
+    #[test]
     fn lapsed_approval_withdraws_the_target_at_the_next_cleanup() {
         let ways: [fn(&Home); 3] = [
             |home| drop(home.call(&["session", "gc"]).ok()),
@@ -100,16 +110,6 @@ mod lapse {
         run(&home, PRODUCTION, &["sh", "-c", WAIT]).ok();
     }
 
-    #[test]
-    fn watcher_of_an_approval_ends_with_the_session() {
-        let home = guarded();
-        approve(&home, "production");
-        run(&home, PRODUCTION, &["true"]).ok();
-        let marker = room(&home, "p").display().to_string();
-        let is_watching = || {
-            std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                let line = String::from_utf8_lossy(&line).into_owned();
     /// Nothing runs in the room, and a shell that evaluated the variables makes no further call.
     #[test]
     fn lapsed_approval_withdraws_the_target_from_an_idle_room() {
@@ -130,9 +130,21 @@ mod lapse {
         }
     }
 
+    #[test]
+    fn watcher_of_an_approval_ends_with_the_session() {
+        let home = guarded();
+        approve(&home, "production");
+        run(&home, PRODUCTION, &["true"]).ok();
+        let marker = room(&home, "p").display().to_string();
+        let is_watching = || {
+            std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let line = String::from_utf8_lossy(&line).into_owned();
                 line.contains(&marker) && line.contains("approval")
             })
         };
+        assert!(is_watching());
+        home.call(&["session", "stop", "p"]).ok();
         eventually("the watcher ends", || !is_watching());
     }
 }

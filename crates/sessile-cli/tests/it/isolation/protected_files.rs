@@ -24,6 +24,29 @@ const BY_FILES: &[FileCase] = &[
         stays: &["KEEP", "@corp:registry=", "registry=https://public.example/"],
         goes: &["GO1", "GO2"],
     },
+    // The spellings that npm's parser reads.
+    FileCase {
+        tool: "npm",
+        binding: "registry = \"https://npm.corp.example/prod/\"",
+        original: ".npmrc",
+        copy: "npm/npmrc",
+        text: "\u{feff}//npm.corp.example/prod/:_authToken=GO1\r//npm.corp.example/prod/:_auth=GO2\r@corp:registry=KEEP1\r\n\
+               \"//npm.corp.example/prod/:_authToken\"=GO3\n'\"\\u002f/npm.corp.example\\/prod/:_authToken\"' = GO4\n\
+               //${HOST}/prod/:_authToken=GO5\n${KEY}=GO6\n\"\\u0024{KEY}\"=GO7\n//npm.corp.example/prod/:_authToken[]=GO8\n\
+               @${SCOPE}:registry=KEEP2\n//public.example/:_authToken=${KEEP3}\n; //npm.corp.example/prod/:_authToken=KEEP4\n",
+        stays: &["KEEP1", "KEEP2", "${KEEP3}", "KEEP4"],
+        goes: &["GO1", "GO2", "GO3", "GO4", "GO5", "GO6", "GO7", "GO8"],
+    },
+    FileCase {
+        tool: "psql",
+        binding: "service = \"production\"",
+        original: ".pg_service.conf",
+        copy: "pg/service.conf",
+        text: "[staging]\nhost=s.example,s2.example\nuser=keep\n[production]\nhost=p.example,p2.example\nuser=gone\n\
+               [list]\nhost=x.example,P2.example\nuser=gone\n[address]\nhostaddr=p.example\nuser=gone\n",
+        stays: &["keep"],
+        goes: &["gone", "list", "address"],
+    },
     FileCase {
         tool: "glab",
         binding: "host = \"gitlab.prod.example\"",
@@ -438,6 +461,25 @@ fn error_names_the_original_of_a_copy_without_its_protected_targets() {
     home.write(".s3cfg", "[default]\naccess_key = production\nsecret_key = s\n");
     let done = run(&home, &["--context", "staging"], &["true"]).run().exit(125);
     assert!(done.told().contains("\"staging\" not found in ~/.s3cfg"), "{}", done.told());
+}
+
+/// A password in a line for every host is a service's own where no other service is left.
+#[test]
+fn pgpass_lines_of_a_protected_service_are_withheld() {
+    let home = home();
+    let context = "guard = \"explicit\"\n[tools.psql]\nservice = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    home.write(
+        ".pgpass",
+        "*:*:*:admin:any\np.example:*:*:*:one\np2.example:*:*:*:two\ns.example:*:*:*:keep\n",
+    );
+    let held = || run(&home, &["--session", "s1"], &["sh", "-c", "cat \"$PGPASSFILE\""]).ok().stdout();
+    home.write(".pg_service.conf", "[production]\nhost=p.example,p2.example\n[staging]\nhost=s.example\n");
+    assert_eq!(held(), "*:*:*:admin:any\ns.example:*:*:*:keep\n");
+    home.write(".pg_service.conf", "[production]\nhost=p.example,p2.example\n");
+    run(&home, &["--session", "s2"], &["true"]).ok();
+    let held = run(&home, &["--session", "s2"], &["sh", "-c", "cat \"$PGPASSFILE\""]).ok().stdout();
+    assert_eq!(held, "s.example:*:*:*:keep\n");
 }
 
 /// The token in use is a file without a name; it is the stored one of the same value.

@@ -9,8 +9,8 @@ use toml_edit::{DocumentMut, Item};
 use crate::error::{Error, FileError, Result, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
-use crate::tool::target::ini::{Section, name_by, names_by, sections, without_keys};
-use crate::tool::target::{EntryContent, TargetFormat, TargetPlace};
+use crate::tool::target::ini::{Section, name_by, names_by, readings, retained, sections, without_keys};
+use crate::tool::target::{EntryContent, TargetFormat, TargetPlace, keys};
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
 /// Field of a line that follows its name.
@@ -64,9 +64,10 @@ impl EntryFile<'_> {
             TargetFormat::Toml => self.of_tree(&mut tree_of_toml(self.toml()?.as_item())),
             TargetFormat::Ini => {
                 let text = self.text()?;
-                sections(&text).iter().filter_map(|section| self.of_section(section)).collect()
+                readings(&text).iter().flatten().filter_map(|section| self.of_section(section)).collect()
             }
             TargetFormat::Lines => self.text()?.lines().filter_map(|line| self.of_line(line)).collect(),
+            TargetFormat::Keys => keys::lines(&self.text()?).filter_map(|line| self.of_key(line)).collect(),
             TargetFormat::Dir => self.of_dir()?.into_iter().map(|(_, entry)| entry).collect(),
             TargetFormat::File if !self.path.exists() => Vec::new(),
             TargetFormat::File => vec![Entry { names: Vec::new(), fields: Tree::Map(Vec::new()) }],
@@ -92,16 +93,20 @@ impl EntryFile<'_> {
             TargetFormat::Toml => self.retain_in_toml(is_kept, locker),
             TargetFormat::Ini => {
                 let text = self.text()?;
-                let sections = sections(&text);
                 let stays =
                     // Sections that the patterns do not name stay: they are not targets.
-                    |section: &&Section<'_>| self.of_section(section).is_none_or(|entry| is_kept(&entry));
-                self.write(&sections.iter().filter(stays).map(Section::text).collect::<String>(), locker)
+                    |section: &Section<'_>| self.of_section(section).is_none_or(|entry| is_kept(&entry));
+                self.write(&retained(&text, stays), locker)
             }
             TargetFormat::Lines => {
                 let text = self.text()?;
                 let stays = |line: &&str| self.of_line(line).is_none_or(|entry| is_kept(&entry));
                 self.write(&text.split_inclusive('\n').filter(stays).collect::<String>(), locker)
+            }
+            TargetFormat::Keys => {
+                let text = self.text()?;
+                let stays = |line: &&str| self.of_key(line).is_none_or(|entry| is_kept(&entry));
+                self.write(&keys::lines(&text).filter(stays).collect::<String>(), locker)
             }
             TargetFormat::Dir => {
                 for (path, entry) in self.of_dir()? {
@@ -317,6 +322,20 @@ impl EntryFile<'_> {
         })?;
         let rest = Tree::Scalar(Scalar::quoted(rest));
         Some(Entry::named(name, Tree::Map(vec![(Scalar::quoted(REST), rest)])))
+    }
+
+    fn of_key(&self, line: &str) -> Option<Entry> {
+        let setting = keys::setting(line)?;
+        let found = match setting.is_open {
+            true => self.of_line(&setting.key),
+            false => self.of_line(&format!("{}={}", setting.key, setting.value)),
+        };
+        let may_be = |pattern: &String| {
+            pattern.split_once("{}").is_some_and(|(before, _)| keys::may_begin_with(&setting, before))
+        };
+        // Whatever the variable is by then: an entry without a name may be any of them.
+        let unnamed = || Entry { names: Vec::new(), fields: Tree::Map(Vec::new()) };
+        found.or_else(|| self.place.entries.iter().any(may_be).then(unnamed))
     }
 
     fn of_dir(&self) -> Result<Vec<(PathBuf, Entry)>> {

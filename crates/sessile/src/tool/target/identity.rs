@@ -1,6 +1,7 @@
 //! Identity of targets: what makes two entries of a tool the same, whatever their names.
 
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use crate::error::Result;
@@ -84,7 +85,7 @@ impl<'p> LoadedSets<'p> {
             let mut products = vec![String::new()];
             for (at, field) in fields.iter().enumerate() {
                 let field = IdentityField::parse(field);
-                let values = field.known(self.values(&set.name, name, field.name));
+                let values = field.known(self.elements(&set.name, name, field));
                 let joined = products.iter().flat_map(|before| {
                     // A separator keeps `a` and `bc` apart from `ab` and `c`.
                     let separator = if at == 0 { "" } else { "\0" };
@@ -102,10 +103,18 @@ impl<'p> LoadedSets<'p> {
     /// Values of the fields that identify an entry.
     pub(super) fn fields(&mut self, set: &TargetSet, name: &str) -> FieldValues {
         let fields = set.identity.iter().flatten();
-        let mut names: Vec<&str> = fields.map(|field| IdentityField::parse(field).name).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.into_iter().map(|field| (field.to_owned(), self.values(&set.name, name, field))).collect()
+        let mut fields: Vec<IdentityField<'_>> = fields.map(|field| IdentityField::parse(field)).collect();
+        fields.sort_unstable_by_key(|field| field.name);
+        fields.dedup_by_key(|field| field.name);
+        let values =
+            fields.iter().map(|field| (field.name.to_owned(), self.elements(&set.name, name, *field)));
+        values.collect()
+    }
+
+    /// Elements of the values that a field has in an entry.
+    fn elements(&mut self, set: &str, name: &str, field: IdentityField<'_>) -> Vec<String> {
+        let values: Vec<String> = field.alternatives().flat_map(|one| self.values(set, name, one)).collect();
+        values.into_iter().flat_map(|value| field.elements(value)).collect()
     }
 
     /// Values of a field. `SET:FIELD` is a field of the entry that is referred to.
@@ -119,34 +128,48 @@ impl<'p> LoadedSets<'p> {
             }
             None => {
                 for (at, position) in self.named(set, name) {
-                    let found = self.places[at].entries[position].subtree(field);
-                    values.extend(found.map(|tree| canonical(&tree)));
+                    values.extend(self.places[at].entries[position].value(field));
                 }
             }
         }
-        // An empty field identifies nothing: all entries without it would be the same.
-        values.retain(|value| !value.is_empty());
         values.sort();
         values.dedup();
         values
     }
 }
 
-/// A field of an identity: `~` before its name ignores case; `?` after it lets it be absent, with the default behind.
+/// A field of an identity or a reference: `|` separates alternatives, `,` before the name takes each element of a list, `~`
+/// ignores case; `?` after it lets it be absent, with the default behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdentityField<'a> {
     pub(crate) name: &'a str,
+    is_list: bool,
     ignores_case: bool,
     default: Option<&'a str>,
 }
 
 impl<'a> IdentityField<'a> {
     pub(crate) fn parse(text: &'a str) -> Self {
+        let (text, is_list) = text.strip_prefix(',').map_or((text, false), |rest| (rest, true));
         let (text, ignores_case) = text.strip_prefix('~').map_or((text, false), |rest| (rest, true));
         match text.split_once('?') {
-            Some((name, default)) => IdentityField { name, ignores_case, default: Some(default) },
-            None => IdentityField { name: text, ignores_case, default: None },
+            Some((name, default)) => IdentityField { name, is_list, ignores_case, default: Some(default) },
+            None => IdentityField { name: text, is_list, ignores_case, default: None },
         }
+    }
+
+    /// Names of the fields that it may be.
+    fn alternatives(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.name.split('|')
+    }
+
+    /// Elements of a value; a value that is not a list is its own.
+    fn elements(&self, value: String) -> Vec<String> {
+        if !self.is_list {
+            return vec![value];
+        }
+        let elements = value.split(',').map(str::trim).filter(|element| !element.is_empty());
+        elements.map(str::to_owned).collect()
     }
 
     /// Values as they are compared; the default if the entry has none.
@@ -160,15 +183,23 @@ impl<'a> IdentityField<'a> {
 }
 
 impl Entry {
+    /// Value of a field as it is compared. An empty field identifies nothing: all entries without it would be the same.
+    pub(super) fn value(&mut self, field: &str) -> Option<String> {
+        self.subtree(field).map(|tree| canonical(&tree)).filter(|value| !value.is_empty())
+    }
+
     /// Its references to entries of other sets: set and name.
     pub(super) fn references(&mut self, place: &TargetPlace) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for (set, field) in &place.refs {
-            let Some(referred) = self.field(field) else { continue };
-            // A place within an entry is written after its name and a colon.
-            let prefix = referred.split_once(':').map(|(name, _)| name.to_owned());
-            let prefix = prefix.filter(|_| place.format == TargetFormat::Ini);
-            found.extend(prefix.into_iter().chain([referred]).map(|name| (set.clone(), name)));
+            let field = IdentityField::parse(field);
+            let texts: Vec<String> = field.alternatives().filter_map(|name| self.field(name)).collect();
+            for referred in texts.into_iter().flat_map(|text| field.elements(text)) {
+                // A place within an entry is written after its name and a colon.
+                let prefix = referred.split_once(':').map(|(name, _)| name.to_owned());
+                let prefix = prefix.filter(|_| place.format == TargetFormat::Ini);
+                found.extend(prefix.into_iter().chain([referred]).map(|name| (set.clone(), name)));
+            }
         }
         found
     }
@@ -201,27 +232,39 @@ fn canonical(tree: &Tree) -> String {
 pub(crate) fn normalized_value(value: &str) -> String {
     let value = value.trim();
     let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    let scheme = scheme.to_ascii_lowercase();
+    let is_web = ["https", "http"].contains(&scheme.as_str());
+    // Clients of an address add their own query, and drop what the address has.
+    let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
     let rest = rest.trim_end_matches('/');
     let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     // The user part of a URL is not part of the server's identity.
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
     // An IPv6 address has colons of its own, within brackets.
-    let is_bare = !host.rsplit(']').next().unwrap_or_default().contains(':');
-    let port = match scheme.to_ascii_lowercase().as_str() {
-        "https" if is_bare => ":443",
-        "http" if is_bare => ":80",
-        _ => "",
+    let port_at = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+    let (host, port) = port_at.map_or((host.as_str(), ""), |at| (&host[..at], &host[at + 1..]));
+    let port = match port.trim_start_matches('0') {
+        "" if scheme == "https" => "443",
+        "" if scheme == "http" => "80",
+        "" => port,
+        digits if port.bytes().all(|c| c.is_ascii_digit()) => digits,
+        _ => port,
     };
+    let port = if port.is_empty() { String::new() } else { format!(":{port}") };
     // A trailing dot names the same host (RFC 1034).
     let host = host.trim_end_matches('.');
+    // An address has one text (RFC 5952), however its zeros are written.
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host = match inner.and_then(|inner| inner.parse::<Ipv6Addr>().ok()) {
+        Some(address) => match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("[{address}]"),
+        },
+        None => host.to_owned(),
+    };
     // Addresses of this machine by number are the same as its name (RFC 6761, 6.3).
-    let of_this_machine = ["127.0.0.1", "[::1]"].iter().find_map(|address| {
-        host.strip_prefix(address).filter(|rest| rest.is_empty() || rest.starts_with(':'))
-    });
-    match of_this_machine {
-        Some(rest) => format!("localhost{rest}{port}{path}"),
-        None => format!("{host}{port}{path}"),
-    }
+    let host = if ["127.0.0.1", "[::1]"].contains(&host.as_str()) { "localhost" } else { &host };
+    format!("{host}{port}{path}")
 }
 
 #[cfg(test)]
@@ -247,10 +290,26 @@ mod tests {
     }
 
     #[test]
+    fn field_can_be_a_list_or_one_of_several() {
+        let field = IdentityField::parse(",host|hostaddr");
+        assert_eq!(field.alternatives().collect::<Vec<_>>(), ["host", "hostaddr"]);
+        assert_eq!(field.elements("a, b,,".to_owned()), ["a", "b"]);
+        assert_eq!(IdentityField::parse("host").elements("a,b".to_owned()), ["a,b"]);
+    }
+
+    #[test]
     fn spelling_of_a_url_does_not_count() {
         let plain = normalized_value("https://api.prod.example");
         for same in
             ["https://api.prod.example/", "HTTPS://API.prod.example:443", "https://api.prod.example:443/"]
+                .into_iter()
+                .chain(["https://api.prod.example:0443", "https://api.prod.example.:443"])
+                .chain([
+                    "https://api.prod.example/?",
+                    "https://api.prod.example/?x=1",
+                    "https://api.prod.example#x",
+                ])
+                .chain(["https://api.prod.example:", "https://api.prod.example../"])
         {
             assert_eq!(normalized_value(same), plain, "{same}");
         }
@@ -268,6 +327,11 @@ mod tests {
             assert_eq!(normalized_value(same), "localhost:6443", "{same}");
         }
         assert_eq!(normalized_value("https://127.0.0.1"), "localhost:443");
+        for same in ["https://[2001:DB8:0::1]", "https://[2001:db8::0001]:0443/"] {
+            assert_eq!(normalized_value(same), "[2001:db8::1]:443", "{same}");
+        }
+        assert_eq!(normalized_value("https://[::ffff:10.0.0.1]:6443"), "10.0.0.1:6443");
+        assert_eq!(normalized_value("postgres://db.example/d?host=x"), "db.example/d?host=x");
         assert_eq!(normalized_value("unix:///var/run/docker.sock"), "/var/run/docker.sock");
     }
 }

@@ -9,20 +9,69 @@ pub(in crate::tool) struct Section<'t> {
     lines: Vec<&'t str>,
 }
 
-/// The sections of a text, in order.
+/// The sections of a text, in order. Every line that looks like a title is one.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
+    split(text, false)
+}
+
+/// The sections of a text as its readers see them. For some, a line that is indented deeper than the option before it
+/// continues that option, also if it looks like a title.
+pub(super) fn readings(text: &str) -> Vec<Vec<Section<'_>>> {
+    let (plain, continued) = (split(text, false), split(text, true));
+    if plain.len() == continued.len() { vec![plain] } else { vec![plain, continued] }
+}
+
+/// A text with the sections that stay in every reading of it.
+pub(super) fn retained(text: &str, stays: impl Fn(&Section<'_>) -> bool) -> String {
+    let mut is_removed = vec![false; lines(text).count()];
+    let mut is_title = is_removed.clone();
+    for reading in readings(text) {
+        let mut at = 0;
+        for section in reading {
+            let end = at + section.lines.len();
+            let goes = !stays(&section);
+            is_removed[at..end].iter_mut().for_each(|removed| *removed |= goes);
+            if section.title.is_some() {
+                is_title[at] = true;
+            }
+            at = end;
+        }
+    }
+    let mut new = String::new();
+    for (at, line) in lines(text).enumerate().filter(|(at, _)| !is_removed[*at]) {
+        // Behind another option than before, an indented title would continue that one.
+        let is_moved = is_title[at] && at.checked_sub(1).is_some_and(|before| is_removed[before]);
+        new.push_str(if is_moved { line.trim_start_matches([' ', '\t']) } else { line });
+    }
+    new
+}
+
+/// The lines of a text. Some readers end a line at a carriage return alone.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(['\n', '\r'])
+}
+
+fn split(text: &str, continues: bool) -> Vec<Section<'_>> {
     let mut all = vec![Section { title: None, lines: Vec::new() }];
-    // Some readers end a line at a carriage return alone.
-    for line in text.split_inclusive(['\n', '\r']) {
+    // Indentation of the option that a line can continue.
+    let mut option: Option<usize> = None;
+    for line in lines(text) {
         // Some editors begin a file with a byte order mark.
         let text = line.trim_start_matches('\u{feff}');
+        let indent = text.len() - text.trim_start().len();
+        let is_empty = text.trim().is_empty() || text.trim().starts_with(['#', ';']);
+        let is_continued = continues && option.is_some_and(|option| indent > option);
         let title = text
             .trim()
             .strip_prefix('[')
+            .filter(|_| !is_continued)
             .and_then(|rest| rest.split_once(']'))
             .map(|(title, _)| title.trim());
         if title.is_some() {
             all.push(Section { title, lines: Vec::new() });
+            option = None;
+        } else if !is_empty && !is_continued {
+            option = Some(indent);
         }
         if let Some(last) = all.last_mut() {
             last.lines.push(line);
@@ -33,6 +82,7 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
 
 impl Section<'_> {
     /// Text.
+    #[cfg(any(test, fuzzing))]
     pub(super) fn text(&self) -> String {
         self.lines.concat()
     }
@@ -177,6 +227,14 @@ pub(crate) fn check_edits(text: &str) {
         }
     }
     let place = || crate::tool::tree::TreePath::parse("core.remote", str::to_owned);
+    for reading in readings(text) {
+        assert_eq!(reading.iter().map(Section::text).collect::<String>(), text, "every byte is in a section");
+    }
+    assert_eq!(retained(text, |_| true), text);
+    let kept = retained(text, |section| section.title != Some("core"));
+    let is_core = |section: &Section<'_>| section.title == Some("core");
+    assert!(!readings(&kept).iter().flatten().any(is_core), "{kept:?}");
+    super::keys::check_keys(text);
     let set = with_value(text, "core", "remote", "x");
     assert_eq!(place().text(&mut tree(&set)).as_deref(), Some("x"), "{set:?}");
     let removed = without_keys(&set, |title| title == "core", |key| key.eq_ignore_ascii_case("remote"));
@@ -194,6 +252,26 @@ mod tests {
         assert_eq!(all.iter().map(Section::text).collect::<String>(), text);
         let titles: Vec<_> = all.iter().filter_map(|section| section.title).collect();
         assert_eq!(titles, ["default", "profile \"a b\"", "x"]);
+    }
+
+    #[test]
+    fn title_deeper_than_an_option_is_read_in_both_ways() {
+        let text = "[a]\nk = 1\n  [b]\nkey = 2\n[c]\n";
+        let titles = |reading: &Vec<Section<'_>>| {
+            reading.iter().filter_map(|section| section.title.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            readings(text).iter().map(titles).collect::<Vec<_>>(),
+            [vec!["a", "b", "c"], vec!["a", "c"]]
+        );
+        let without = |text, name: &str| retained(text, |section| section.title != Some(name));
+        assert_eq!(without(text, "a"), "[c]\n");
+        assert_eq!(without(text, "b"), "[a]\nk = 1\n[c]\n");
+        assert_eq!(without(text, "c"), "[a]\nk = 1\n  [b]\nkey = 2\n");
+        // As deep as the option it is a title, and stays one.
+        let level = "[x]\nk = 1\n[a]\n  k = 1\n  [b]\n  key = 2\n";
+        assert_eq!(readings(level).len(), 1);
+        assert_eq!(without(level, "a"), "[x]\nk = 1\n[b]\n  key = 2\n");
     }
 
     #[test]

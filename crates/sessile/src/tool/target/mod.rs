@@ -10,6 +10,7 @@
 mod entries;
 mod identity;
 pub(super) mod ini;
+mod keys;
 mod selection;
 mod withhold;
 
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::files::Locker;
+use crate::settings::trust::fingerprint;
 use crate::tool::profile::ReachVariables;
 use crate::tool::target::entries::{Entry, EntryFile};
 use crate::tool::target::identity::LoadedSets;
@@ -30,7 +32,7 @@ pub(crate) use identity::{IdentityField, normalized_value, value_identity};
 #[cfg(any(test, fuzzing))]
 pub(crate) use ini::check_edits;
 pub(crate) use selection::ToolSelection;
-pub(crate) use withhold::{WithheldEntry, is_same_name};
+pub(crate) use withhold::{WithheldEntry, holds_target, is_same_name};
 
 /// A set of named entries. If a binding has its name, the entries are what that binding names.
 #[derive(Clone, Debug, Serialize)]
@@ -119,6 +121,8 @@ pub enum TargetFormat {
     Sqlite,
     /// Lines that begin with a name.
     Lines,
+    /// Lines with a key and a value, in every spelling of the key.
+    Keys,
 }
 
 impl TargetFormat {
@@ -133,10 +137,14 @@ impl TargetFormat {
             "file" => TargetFormat::File,
             "sqlite" => TargetFormat::Sqlite,
             "lines" => TargetFormat::Lines,
+            "keys" => TargetFormat::Keys,
             _ => return None,
         })
     }
 }
+
+/// Name of a line that stands for every name.
+pub(super) const ANY: &str = "*";
 
 /// The key of a binding that turns the restriction of a tool's copies off.
 pub(crate) const STRICT: &str = "strict";
@@ -252,7 +260,10 @@ impl TargetCopies<'_> {
             let Some(set) = self.sets.iter().find(|set| set.name == *key) else { continue };
             let found = self.names(set)?;
             for name in names.iter().filter(|name| !is_known(key, name)) {
-                let is_here = set.places.iter().any(|place| found.contains(&normalized(place, name)));
+                let is_here = set.places.iter().any(|place| {
+                    let name = normalized(place, name);
+                    found.contains(&name) || found.iter().any(|dir| is_hash_of(place, dir, &name))
+                });
                 if !is_here {
                     let looked = set.places.iter().map(|place| self.room.join(&place.file)).collect();
                     return Ok(Some(MissingTarget { set: key.clone(), name: name.clone(), looked }));
@@ -310,17 +321,17 @@ impl TargetCopies<'_> {
                 let name = normalized(place, &name);
                 keep.entry(set.clone()).or_default().insert(name.clone());
                 for entry in entries.iter_mut() {
-                    if !entry.names.iter().any(|one| normalized(place, one) == name) {
+                    let is_meant = |one: &String| {
+                        let one = normalized(place, one);
+                        one == name || is_hash_of(place, &one, &name)
+                    };
+                    if !entry.names.iter().any(is_meant) {
                         continue;
                     }
-                    for (other, field) in &place.refs {
-                        let Some(referred) = entry.field(field) else { continue };
-                        let is_new = |name: &str| !keep.get(other).is_some_and(|names| names.contains(name));
-                        // A place within an entry is written after its name and a colon.
-                        let prefix = referred.split_once(':').map(|(name, _)| name.to_owned());
-                        let prefix = prefix.filter(|_| place.format == TargetFormat::Ini);
-                        let new = prefix.into_iter().chain([referred]).filter(|name| is_new(name));
-                        open.extend(new.map(|name| (other.clone(), name)));
+                    for (other, referred) in entry.references(place) {
+                        if !keep.get(&other).is_some_and(|names| names.contains(&referred)) {
+                            open.push((other, referred));
+                        }
                     }
                 }
             }
@@ -376,9 +387,16 @@ fn is_named(place: &TargetPlace, names: &BTreeSet<String>, name: &str) -> bool {
     }
     let name = normalized(place, name);
     let is_above = |kept: &String| kept.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'));
-    let is_any = place.format == TargetFormat::Lines && name == "*";
+    let is_any = place.format == TargetFormat::Lines && name == ANY;
+    let is_hashed = || names.iter().any(|kept| is_hash_of(place, &name, kept));
     // What is said of a URL holds for those below it.
-    is_any || names.contains(&name) || (place.url && names.iter().any(is_above))
+    is_any || names.contains(&name) || is_hashed() || (place.url && names.iter().any(is_above))
+}
+
+/// Whether the directory of an entry is named after the hash of a name. Tools find an entry by it, whatever its file says.
+fn is_hash_of(place: &TargetPlace, dir: &str, name: &str) -> bool {
+    let is_named_inside = place.content.as_ref().is_some_and(|content| content.name.is_some());
+    place.format == TargetFormat::Dir && is_named_inside && dir == fingerprint(name)
 }
 
 /// A name as it is compared: a URL without its scheme and its last slash.

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::tool::seed::remove;
 use crate::tool::target::entries::{Entry, EntryFile};
-use crate::tool::target::identity::LoadedSets;
-use crate::tool::target::{TargetCopies, TargetFormat, TargetPlace, TargetSet, normalized};
+use crate::tool::target::identity::{IdentityField, LoadedSets};
+use crate::tool::target::{ANY, TargetCopies, TargetFormat, TargetPlace, TargetSet, is_hash_of, normalized};
 
 /// A target that must not be in the copies.
 pub(crate) struct WithheldEntry<'a> {
     pub(crate) set: &'a str,
     pub(crate) name: &'a str,
     pub(crate) identities: &'a [String],
+    /// Whether a field that identifies it has this value.
+    pub(crate) has_field: &'a dyn Fn(&str, &str) -> bool,
 }
 
 impl TargetCopies<'_> {
@@ -35,6 +37,8 @@ impl TargetCopies<'_> {
         let mut removed: BTreeSet<(String, String)> =
             names.iter().map(|name| (set.name.clone(), name.clone())).collect();
         self.add_orphans(&mut loaded, &mut removed);
+        add_strays(&mut loaded, set, target, &mut removed);
+        add_wildcards(&mut loaded, &mut removed);
         for loaded in &loaded.places {
             let is_removed = |entry: &Entry| {
                 let is_listed = |name: &String| {
@@ -51,6 +55,12 @@ impl TargetCopies<'_> {
             }
         }
         Ok(names)
+    }
+
+    /// Whether a selection means a target, in another spelling of its name.
+    pub(crate) fn is_named(&self, target: &WithheldEntry<'_>, selected: &str) -> bool {
+        let mut places = self.sets.iter().filter(|set| set.name == target.set).flat_map(|set| &set.places);
+        places.any(|place| is_same_name(place, selected, target.name))
     }
 
     /// Adds the entries that removed ones refer to and no other entry does. A set that refers to itself keeps its own:
@@ -106,6 +116,72 @@ impl TargetCopies<'_> {
     }
 }
 
+/// Whether a file of the user has an entry of a target, or one that may be.
+pub(crate) fn holds_target(
+    sets: &[TargetSet],
+    target: &WithheldEntry<'_>,
+    fill: &dyn Fn(&str) -> String,
+    path: &Path,
+) -> bool {
+    let Some(set) = sets.iter().find(|set| set.name == target.set) else { return false };
+    let locate = |place: &TargetPlace| {
+        let is_here = place.format != TargetFormat::Sqlite && place.format != TargetFormat::Dir;
+        Ok(if is_here { vec![path.to_owned()] } else { Vec::new() })
+    };
+    // A file that cannot be understood may hold it.
+    let Ok(mut loaded) = LoadedSets::load(sets, fill, &locate) else { return true };
+    let mut own = loaded.places.iter().filter(|loaded| loaded.set == set.name);
+    own.any(|loaded| loaded.entries.iter().any(|entry| entry.names.is_empty()))
+        || !matching(&mut loaded, set, target).is_empty()
+}
+
+/// Adds the entries with a field of the target that nothing refers to: the session may have removed what did.
+fn add_strays(
+    loaded: &mut LoadedSets<'_>,
+    set: &TargetSet,
+    target: &WithheldEntry<'_>,
+    removed: &mut BTreeSet<(String, String)>,
+) {
+    let fields = set.identity.iter().flatten().map(|field| IdentityField::parse(field).name);
+    let fields: BTreeSet<(&str, &str)> =
+        fields.filter_map(|field| Some((field, field.split_once(':')?.0))).collect();
+    for (field, other) in fields {
+        let path = &field[other.len() + 1..];
+        let mut strays: Vec<(String, String)> = Vec::new();
+        for loaded in loaded.places.iter_mut().filter(|loaded| loaded.set == other) {
+            let place = loaded.place;
+            for entry in &mut loaded.entries {
+                if entry.value(path).is_some_and(|value| (target.has_field)(field, &value)) {
+                    strays.extend(entry.names.iter().map(|name| (other.to_owned(), normalized(place, name))));
+                }
+            }
+        }
+        strays.retain(|stray| !removed.contains(stray) && !is_referred(loaded, removed, stray));
+        removed.extend(strays);
+    }
+}
+
+/// Adds the lines for any name of a set that only removed entries refer to.
+fn add_wildcards(loaded: &mut LoadedSets<'_>, removed: &mut BTreeSet<(String, String)>) {
+    let lines = loaded.places.iter().filter(|loaded| loaded.place.format == TargetFormat::Lines);
+    let has_any = |entries: &[Entry]| entries.iter().any(|entry| entry.names.iter().any(|name| name == ANY));
+    let sets: BTreeSet<String> =
+        lines.filter(|loaded| has_any(&loaded.entries)).map(|loaded| loaded.set.to_owned()).collect();
+    for other in sets {
+        let refers = |place: &TargetPlace| place.refs.iter().any(|(set, _)| *set == other);
+        let is_removed = |own: &str, place: &TargetPlace, entry: &Entry| {
+            entry.names.iter().any(|name| removed.contains(&(own.to_owned(), normalized(place, name))))
+        };
+        let referring = loaded.places.iter().filter(|loaded| refers(loaded.place));
+        let (gone, stay): (Vec<bool>, Vec<bool>) = referring
+            .flat_map(|loaded| loaded.entries.iter().map(|entry| is_removed(loaded.set, loaded.place, entry)))
+            .partition(|is_removed| *is_removed);
+        if !gone.is_empty() && stay.is_empty() {
+            removed.insert((other, ANY.to_owned()));
+        }
+    }
+}
+
 /// Names of the entries that are the target, by name or by identity.
 fn matching(loaded: &mut LoadedSets<'_>, set: &TargetSet, target: &WithheldEntry<'_>) -> Vec<String> {
     let mut names: BTreeSet<String> = BTreeSet::new();
@@ -131,7 +207,9 @@ fn matching(loaded: &mut LoadedSets<'_>, set: &TargetSet, target: &WithheldEntry
 /// Whether an entry's name is a target's. A URL stands for those below it.
 pub(crate) fn is_same_name(place: &TargetPlace, name: &str, target: &str) -> bool {
     let (name, target) = (normalized(place, name), normalized(place, target));
-    name == target || (place.url && name.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/')))
+    name == target
+        || is_hash_of(place, &name, &target)
+        || (place.url && name.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Whether an entry that is not removed refers to this one.
