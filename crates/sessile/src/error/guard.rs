@@ -1,9 +1,11 @@
 //! Errors of guarded contexts, approvals and the PIN.
 
+use std::path::PathBuf;
+
 use crate::app::App;
 use crate::code::Code;
 use crate::error::{Diagnostic, ErrorDetails};
-use crate::text::{quoted, shell_quoted};
+use crate::text::{quoted, shell_quoted, shown};
 
 /// Errors of guarded contexts, approvals and the PIN.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,22 @@ pub enum GuardError {
     /// The command is a tool whose own selection only guarded contexts bind.
     #[error("{}'s current {} is protected by context {}", .0.tool, .0.binding(), quoted(&.0.context))]
     ProtectedTarget(Protection),
+    /// The command is a tool that reads a file with the target as that of a project.
+    #[error(
+        "{} reads {} as the project's file here, and its {} is protected by context {}",
+        .protection.tool,
+        shown(path.display()),
+        .protection.binding(),
+        quoted(&.protection.context)
+    )]
+    ProtectedProjectFile {
+        /// The target.
+        protection: Box<Protection>,
+        /// The user's file.
+        path: PathBuf,
+        /// Entries that make a directory that of a project.
+        roots: Vec<String>,
+    },
     /// A flag sets a variable that reaches a target which only guarded contexts bind.
     #[error(
         "{variable} reaches {} {}, which is protected by context {}",
@@ -99,9 +117,10 @@ impl Diagnostic for GuardError {
             Self::ApprovalNotFound(_) | Self::RequestNotFound(_) => Code::ApprovalNotFound,
             Self::NotExplicit { .. } => Code::GuardExplicit,
             Self::ApprovalRequired(_) | Self::Weakened(_) | Self::Unprotected(_) => Code::GuardApproval,
-            Self::ProtectedTarget(_) | Self::ProtectedVariable { .. } | Self::ProtectedBinding { .. } => {
-                Code::ProtectedTarget
-            }
+            Self::ProtectedTarget(_)
+            | Self::ProtectedProjectFile { .. }
+            | Self::ProtectedVariable { .. }
+            | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
             Self::WrongPin(_) => Code::WrongPin,
         }
     }
@@ -128,6 +147,11 @@ impl Diagnostic for GuardError {
                 "pass --context NAME for another target; or pass --context {0}, after \
                  `{name} context approve {0}` if its guard is approval",
                 shell_quoted(context)
+            ),
+            Self::ProtectedProjectFile { protection, roots, .. } => format!(
+                "run {} in the directory of a project, with {} in it",
+                protection.tool,
+                roots.join(" or ")
             ),
             Self::ProtectedBinding { protected_by, .. } => {
                 format!("pass --context {}, the context that protects it", shell_quoted(protected_by))
@@ -158,6 +182,9 @@ impl Diagnostic for GuardError {
             | Self::ProtectedVariable { protection: Protection { context: name, .. }, .. }
             | Self::ProtectedBinding { context: name, .. } => {
                 ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }
+            }
+            Self::ProtectedProjectFile { protection, .. } => {
+                ErrorDetails { context: Some(protection.context.clone()), ..ErrorDetails::default() }
             }
             _ => ErrorDetails::default(),
         }

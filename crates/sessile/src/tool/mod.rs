@@ -67,8 +67,8 @@ pub use paths::{Originals, own_values};
 pub use plan::{Copies, HomeOnlyState, OversizedState, Plan, PreparedTool, WorkSeed};
 pub use prepare::prepare;
 pub use profile::{
-    Append, Binding, Edit, ExistenceCheck, Format, ImportPlace, ImportedThing, Isolation, Placeholder,
-    Profile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
+    Append, Binding, Edit, ExistenceCheck, FileMark, Format, ImportPlace, ImportedThing, Isolation,
+    Placeholder, Profile, ProjectFile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
 };
 pub use protection::{ContextProtection, GuardedTarget, guarded_targets};
 pub use scope::{IsolationScope, Level};

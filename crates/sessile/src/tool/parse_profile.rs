@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::error::{Error, FileError, Result};
 use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
-    Append, Binding, Edit, EditFormat, ExistenceCheck, Format, ImportPlace, ImportedThing, Isolation,
-    Placeholder, Profile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
+    Append, Binding, Edit, EditFormat, ExistenceCheck, FileMark, Format, ImportPlace, ImportedThing,
+    Isolation, Placeholder, Profile, ProjectFile, Race, ReachVariables, Seed, SharedWhen, TargetReach,
 };
 use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 
@@ -49,6 +49,7 @@ impl Profile {
             "unless-exists",
             "seed",
             "work",
+            "project",
             "bind",
             "target",
             "import",
@@ -113,6 +114,7 @@ impl Profile {
             unless_exists: root.optional_text("unless-exists")?,
             seed,
             work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
+            project: root.tables("project")?.iter().map(Table::project).collect::<Result<_>>()?,
             bind,
             targets,
             reaches: root.tables("reach")?.iter().map(Table::reach).collect::<Result<_>>()?,
@@ -182,12 +184,17 @@ impl<'a> Table<'a> {
     /// A path that is joined to the room's.
     fn inside(&self, key: &str) -> Result<String> {
         let path = self.text(key)?;
+        self.check_inside(key, &path)?;
+        Ok(path)
+    }
+
+    fn check_inside(&self, key: &str, path: &str) -> Result<()> {
         // A path that leads out of the room would write over the user's own files.
         let leads_out = path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".");
         if path.is_empty() || leads_out {
             return Err(self.wrong(key, "a path inside the room"));
         }
-        Ok(path)
+        Ok(())
     }
 
     fn optional_text(&self, key: &str) -> Result<Option<String>> {
@@ -307,6 +314,20 @@ impl<'a> Table<'a> {
             make,
             skip_backups: false,
             pinned_by: self.texts("pinned-by")?,
+        })
+    }
+
+    fn project(&self) -> Result<ProjectFile> {
+        self.only(&["file", "own", "roots", "above"])?;
+        let above = self.optional("above")?.map(|table| {
+            table.only(&["file", "holds"])?;
+            Ok::<_, Error>(FileMark { file: table.inside("file")?, holds: table.text("holds")? })
+        });
+        Ok(ProjectFile {
+            file: self.inside("file")?,
+            own: self.text("own")?,
+            roots: self.list("roots")?,
+            above: above.transpose()?,
         })
     }
 
@@ -439,10 +460,16 @@ impl<'a> Table<'a> {
 
     fn target_selection(&self) -> Result<TargetSelection> {
         self.only(&["file", "format", "key", "default"])?;
-        let file = self.node.get("file").map(|_| self.inside("file")).transpose()?;
+        let mut files = self.text_or_list("file")?;
+        for file in &files {
+            self.check_inside("file", file)?;
+        }
+        let format = if files.is_empty() { TargetFormat::Lines } else { self.target_format()? };
+        let more = files.split_off(files.len().min(1));
         Ok(TargetSelection {
-            format: if file.is_some() { self.target_format()? } else { TargetFormat::Lines },
-            file,
+            format,
+            file: files.pop(),
+            more,
             key: self.optional_text("key")?.unwrap_or_default(),
             default: self.optional_text("default")?,
         })

@@ -2,10 +2,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::target::{TargetPlace, TargetSet};
+use crate::files::read_up_to;
+use crate::tool::seed::LARGEST_UNDERSTOOD;
+use crate::tool::target::{TargetPlace, TargetSelection, TargetSet};
 use crate::tool::tree::Notation;
 
 /// The home in a room.
@@ -94,6 +96,9 @@ pub struct Profile {
     pub seed: Vec<Seed>,
     /// Files that are copied within a working directory.
     pub work: Vec<Seed>,
+    /// Files of a project that the tool reads beside the user's own.
+    #[serde(rename = "projects", skip_serializing_if = "Vec::is_empty")]
+    pub project: Vec<ProjectFile>,
     /// Bindings that a context can have.
     pub bind: Vec<(String, Binding)>,
     /// The entries of its files that a context can bind.
@@ -196,6 +201,47 @@ pub enum ImportedThing {
     Credential(String),
     /// Variables that a shell sets in the working directory.
     Variable,
+}
+
+/// File that a tool reads in the directory of a project. It is the user's own file where that directory is the home.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFile {
+    /// Name of the file.
+    pub file: String,
+    /// The user's own file that it can be.
+    pub own: String,
+    /// Entries of the project's directory: the nearest directory with one of them, else the working directory.
+    pub roots: Vec<String>,
+    /// File of a directory above the project that can make it the project's directory, and a text that it holds then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<FileMark>,
+}
+
+impl ProjectFile {
+    /// The directories whose file the tool may read, for a working directory.
+    pub(crate) fn dirs<'d>(&self, cwd: &'d Path) -> Vec<&'d Path> {
+        let is_root = |dir: &&Path| self.roots.iter().any(|root| dir.join(root).exists());
+        let root = cwd.ancestors().find(is_root).unwrap_or(cwd);
+        let is_above = |dir: &&Path| self.above.as_ref().is_some_and(|mark| mark.is_in(dir));
+        [root].into_iter().chain(root.ancestors().skip(1).filter(is_above)).collect()
+    }
+}
+
+/// File that holds a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMark {
+    /// Name of the file.
+    pub file: String,
+    /// Text.
+    pub holds: String,
+}
+
+impl FileMark {
+    fn is_in(&self, dir: &Path) -> bool {
+        // A file that cannot be read may hold it.
+        let text = read_up_to(&dir.join(&self.file), LARGEST_UNDERSTOOD);
+        text.map_or(true, |text| text.is_some_and(|text| text.contains(&self.holds)))
+    }
 }
 
 /// Marker of a login whose tokens rotate: a file that contains the text must not be copied.
@@ -408,7 +454,7 @@ impl Profile {
     /// The paths below a room that bindings and targets use, up to their first placeholder.
     pub(crate) fn used_paths(&self) -> Vec<PathBuf> {
         let targets = self.targets.iter().flat_map(|set| {
-            let selected = set.selected.as_ref().and_then(|selected| selected.file.as_deref());
+            let selected = set.selected.iter().flat_map(TargetSelection::files);
             set.places.iter().map(|place| place.file.as_str()).chain(selected)
         });
         let bindings = self.bind.iter().flat_map(|(_, binding)| {

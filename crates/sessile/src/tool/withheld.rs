@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,11 +14,11 @@ use crate::files::Locker;
 use crate::session::Session;
 use crate::settings::trust::fingerprint;
 use crate::state::State;
-use crate::text::quoted;
+use crate::text::{quoted, shown};
 use crate::tool::bind::{Stamp, filled};
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plan::Plan;
-use crate::tool::profile::{Profile, ReachVariables, TargetReach};
+use crate::tool::profile::{Profile, ProjectFile, ReachVariables, TargetReach};
 use crate::tool::protection::{GuardedTarget, original_files};
 use crate::tool::seed::is_variable_like;
 use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, holds_target, value_identity};
@@ -51,6 +52,29 @@ pub struct WithheldTool {
     programs: Vec<String>,
     /// Variables that could override a selection.
     overrides: Vec<String>,
+    /// Files of the user with a target, which the tool also reads as those of a project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    projects: Vec<OwnProjectFile>,
+}
+
+/// File of the user with a withheld target, and the project file that it can be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OwnProjectFile {
+    project: ProjectFile,
+    #[serde(with = "crate::path_text")]
+    path: PathBuf,
+    key: String,
+    name: String,
+    context: String,
+}
+
+impl OwnProjectFile {
+    /// Whether the tool reads it as the file of a project in this directory.
+    fn is_read_in(&self, cwd: &Path) -> bool {
+        let file = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+        let own = file(&self.path);
+        own.is_some() && self.project.dirs(cwd).iter().any(|dir| file(&dir.join(&self.project.file)) == own)
+    }
 }
 
 /// A target that is withheld from a room.
@@ -215,6 +239,32 @@ impl Withheld {
                 );
             }
         }
+        // Looking for the project's directory is for the tool's own commands, and once for the others.
+        let asked = self.tools.iter().filter(|tool| is_new || is_command(tool));
+        for (tool, file) in asked.flat_map(|tool| tool.projects.iter().map(move |file| (tool, file))) {
+            if !state.world().cwd().is_some_and(|cwd| file.is_read_in(cwd)) {
+                continue;
+            }
+            let OwnProjectFile { path, key, name, context, .. } = file;
+            if is_command(tool) {
+                let (tool, key) = (tool.tool.clone(), key.clone());
+                let protection = Protection { tool, key, target: name.clone(), context: context.clone() };
+                let protection = Box::new(protection);
+                let (path, roots) = (path.clone(), file.project.roots.clone());
+                return Err(GuardError::ProtectedProjectFile { protection, path, roots }.into());
+            }
+            state.warn(
+                format!(
+                    "{} reads {} as the project's file in this directory, so its {key} {} is not withheld, which context {} \
+                     protects",
+                    tool.tool,
+                    shown(path.display()),
+                    quoted(name),
+                    quoted(context)
+                ),
+                Some("start the session in a project's directory".to_owned()),
+            );
+        }
         let own = own_variables(state, session);
         for selection in self.selections(&own) {
             let ProtectedSelection { tool, target, name } = selection;
@@ -347,9 +397,37 @@ impl Withholding<'_> {
             let is_user = |one: &&Profile| one.name == profile.name || one.follows.contains(&profile.name);
             let programs =
                 self.profiles.iter().filter(is_user).flat_map(|one| one.programs.iter().cloned()).collect();
-            tools.push(WithheldTool { tool: profile.name.clone(), targets: withheld, programs, overrides });
+            let projects = self.projects(profile);
+            let tool = profile.name.clone();
+            tools.push(WithheldTool { tool, targets: withheld, programs, overrides, projects });
         }
         Ok(tools)
+    }
+
+    /// The user's files with a target that is withheld, if the tool also reads them as those of a project.
+    fn projects(&self, profile: &Profile) -> Vec<OwnProjectFile> {
+        let mut found: Vec<OwnProjectFile> = Vec::new();
+        for target in self.targets.iter().filter(|target| target.tool == profile.name) {
+            let fill = |text: &str| filled(text, "", &target.said);
+            let files = original_files(self.state, profile, &target.said);
+            for project in &profile.project {
+                let own = self.places.fill(&project.own).map(PathBuf::from);
+                for path in own.iter().chain(files.iter().filter(|path| path.ends_with(&project.file))) {
+                    let entry = target.as_entry(&|_, _| false);
+                    let is_new = !found.iter().any(|file| file.path == *path && file.project == *project);
+                    if is_new && holds_target(&profile.targets, &entry, &fill, path) {
+                        found.push(OwnProjectFile {
+                            project: project.clone(),
+                            path: path.clone(),
+                            key: target.key.clone(),
+                            name: target.name.clone(),
+                            context: target.contexts.first().cloned().unwrap_or_default(),
+                        });
+                    }
+                }
+            }
+        }
+        found
     }
 
     fn withhold(
@@ -380,7 +458,9 @@ impl Withholding<'_> {
         let entry = target.as_entry(&is_of_target);
         let mut aliases = copies.withhold(&entry)?;
         let deselected = match selected {
-            Some(name) if name == target.name || aliases.contains(&name) => {
+            Some(name)
+                if name == target.name || aliases.contains(&name) || copies.is_named(&entry, &name) =>
+            {
                 selection.deselect(&target.key, self.locker)?;
                 Some(name)
             }
@@ -404,32 +484,6 @@ impl Withholding<'_> {
             is_in_home: profile.has_only_home_files(&target.key),
             reach: VariableReach::of(profile, target, &others),
             key: target.key.clone(),
-    /// The user's files with a target that is withheld, if the tool also reads them as those of a project.
-    fn projects(&self, profile: &Profile) -> Vec<OwnProjectFile> {
-        let mut found: Vec<OwnProjectFile> = Vec::new();
-        for target in self.targets.iter().filter(|target| target.tool == profile.name) {
-            let fill = |text: &str| filled(text, "", &target.said);
-            let files = original_files(self.state, profile, &target.said);
-            for project in &profile.project {
-                let own = self.places.fill(&project.own).map(PathBuf::from);
-                for path in own.iter().chain(files.iter().filter(|path| path.ends_with(&project.file))) {
-                    let entry = target.as_entry(&|_, _| false);
-                    let is_new = !found.iter().any(|file| file.path == *path && file.project == *project);
-                    if is_new && holds_target(&profile.targets, &entry, &fill, path) {
-                        found.push(OwnProjectFile {
-                            project: project.clone(),
-                            path: path.clone(),
-                            key: target.key.clone(),
-                            name: target.name.clone(),
-                            context: target.contexts.first().cloned().unwrap_or_default(),
-                        });
-                    }
-                }
-            }
-        }
-        found
-    }
-
             name: target.name.clone(),
             context: target.contexts.first().cloned().unwrap_or_default(),
             aliases,

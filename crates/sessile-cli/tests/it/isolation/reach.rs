@@ -38,8 +38,6 @@ struct Tool {
     write: fn(home: &Home, selected: &str),
     /// Asks the target.
     ask: fn() -> Vec<String>,
-    /// Whether its files select a target. The registry of npm stays selected, but its token is withheld.
-    has_selection: bool,
     /// Shell commands that try to reach production from a session of another context.
     tricks: &'static [&'static str],
 }
@@ -77,7 +75,6 @@ const TOOLS: &[Tool] = &[
             home.write(".kube/config", text);
         },
         ask: || words("kubectl get pods -o name"),
-        has_selection: true,
         tricks: &[
             "kubectl --context production get pods -o name",
             "kubectl config use-context production; kubectl get pods -o name",
@@ -96,7 +93,6 @@ const TOOLS: &[Tool] = &[
             home.tool("docker", &["context", "use", selected]).ok();
         },
         ask: || words("docker info --format engine-of-{{.Name}}"),
-        has_selection: true,
         tricks: &[
             "docker --context production info --format engine-of-{{.Name}}",
             "docker context use production; env -u DOCKER_CONTEXT docker info --format engine-of-{{.Name}}",
@@ -122,7 +118,6 @@ const TOOLS: &[Tool] = &[
             home.write(".aws/config", config);
         },
         ask: || words(&format!("{KEYS} {}", sts())),
-        has_selection: true,
         tricks: &[
             "aws --profile production sts get-caller-identity --query Arn --output text --endpoint-url $STS",
             "AWS_PROFILE=production aws sts get-caller-identity --query Arn --output text --endpoint-url $STS",
@@ -142,7 +137,6 @@ const TOOLS: &[Tool] = &[
             home.write(".config/gh/hosts.yml", text);
         },
         ask: || words("gh auth token"),
-        has_selection: true,
         tricks: &["gh auth token --user production", "gh auth switch --user production; gh auth token"],
     },
     Tool {
@@ -157,7 +151,6 @@ const TOOLS: &[Tool] = &[
             home.write(".npmrc", text);
         },
         ask: || words("npm whoami"),
-        has_selection: false,
         tricks: &["npm whoami --registry $NPM", "npm config set registry $NPM; npm whoami --registry $NPM"],
     },
 ];
@@ -320,7 +313,7 @@ fn try_tool(name: &str) {
     for level in LEVELS {
         let (text, status) = own.run(level, &(tool.ask)());
         assert_eq!(reached(&text), Vec::<&str>::new(), "{name} {level}: {text}");
-        assert_eq!(status == 125, tool.has_selection, "{name} {level}: not started: {text}");
+        assert_eq!(status, 125, "{name} {level}: not started: {text}");
         let script = (tool.ask)().join(" ");
         let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), script]);
         assert!(!reached(&text).contains(&"production"), "{name} {level}: through a shell: {text}");
@@ -345,6 +338,51 @@ fn aws_reaches_what_status_says() {
 #[test]
 fn gh_reaches_what_status_says() {
     try_tool("gh");
+}
+
+/// In the home, and below it without a project, npm reads the user's own file as that of a project.
+#[test]
+fn npm_in_the_home_does_not_start_with_a_protected_token() {
+    let npm = TOOLS.iter().find(|tool| tool.name == "npm").unwrap();
+    let ask = ["npm", "whoami", "--registry", &registry("production")];
+    let run = |home: &Home, flags: &[&str], dir: &str, command: &[&str]| {
+        home.call(&["run"]).args(flags).args(&["--"]).args(command).with_tools().cwd(dir).run()
+    };
+    let home = home_of(npm, "dev");
+    for dir in ["with/package/below", "with/modules", "with/none", "work/space/one"] {
+        home.write(format!("{dir}/file"), "");
+    }
+    home.write("with/modules/node_modules/file", "");
+    home.write("with/package/package.json", "{}");
+    home.write("work/space/one/package.json", "{\"name\": \"one\"}");
+    for context in [&[][..], &["--context", "staging"], &["--session", "s1", "--context", "staging"]] {
+        for dir in ["with/package", "with/package/below", "with/modules", "with/none"] {
+            let done = run(&home, context, dir, &ask);
+            assert_eq!(reached(&done.told()), Vec::<&str>::new(), "{dir} {context:?}: {}", done.told());
+            assert_ne!(done.status(), Some(125), "{dir} {context:?}: {}", done.told());
+        }
+        for program in ["npm", "npx"] {
+            let done = run(&home, context, ".", &[program, "whoami"]).exit(125);
+            assert!(done.stderr().contains("as the project's file"), "{context:?}: {}", done.told());
+        }
+        let done = run(&home, context, ".", &["true"]).exit(0);
+        assert!(context.len() > 3 || done.stderr().contains("is not withheld"), "{}", done.told());
+    }
+    // A project's directory is found by either, and a workspace's above its packages.
+    for root in ["node_modules/file", "package.json"] {
+        let home = home_of(npm, "dev");
+        home.write("with/none/file", "");
+        home.write(root, "{}");
+        let done =
+            home.call(&["run", "-ojson", "--"]).args(&ask).with_tools().cwd("with/none").run().exit(125);
+        assert_eq!(done.code(), "PROTECTED_TARGET", "{root}");
+    }
+    home.write("package.json", "{\"workspaces\": [\"work/space/*\"]}");
+    run(&home, &[], "work/space/one", &ask).exit(125);
+    // What protects nothing stops nothing.
+    let home = home_of(npm, "dev");
+    std::fs::remove_file(home.path(".config/sessile/contexts/production.toml")).unwrap();
+    assert_eq!(reached(&run(&home, &[], ".", &ask).exit(0).told()), ["production"]);
 }
 
 #[test]

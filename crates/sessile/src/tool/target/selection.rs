@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::profile::{Edit, EditFormat, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
-use crate::tool::target::{TargetFormat, ini};
+use crate::tool::target::{TargetFormat, ini, keys};
 use crate::tool::tree::{Scalar, Tree, TreePath};
 
 /// Place of a selection that no binding edits.
@@ -17,12 +17,22 @@ use crate::tool::tree::{Scalar, Tree, TreePath};
 pub struct TargetSelection {
     /// File in the room.
     pub file: Option<String>,
+    /// Further files, which count if it selects nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// Format of the file; `lines` for a file that holds only the name.
     pub format: TargetFormat,
     /// Path of the field that names the target.
     pub key: String,
     /// Target that is selected where nothing names one.
     pub default: Option<String>,
+}
+
+impl TargetSelection {
+    /// Its files, the strongest first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.file.iter().chain(&self.more).map(String::as_str)
+    }
 }
 
 /// Selections of one tool, in a room or in the user's files.
@@ -135,7 +145,7 @@ impl ToolSelection<'_> {
     /// Files that the selection of a set depends on.
     pub(crate) fn files(&self, key: &str) -> Vec<PathBuf> {
         let edited = self.profile.binding(key).into_iter().flat_map(|binding| &binding.edit);
-        let own = self.place(key).and_then(|place| place.file.as_deref());
+        let own = self.place(key).into_iter().flat_map(TargetSelection::files);
         edited.map(|edit| edit.file.as_str()).chain(own).map(|file| self.path(file)).collect()
     }
 
@@ -145,12 +155,23 @@ impl ToolSelection<'_> {
 
     fn by_field(&self, key: &str) -> Option<String> {
         let place = self.place(key)?;
-        let file = place.file.as_deref()?;
+        place.files().find_map(|file| self.in_file(place, file))
+    }
+
+    fn in_file(&self, place: &TargetSelection, file: &str) -> Option<String> {
         let read = |format| TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, format)?);
         match place.format {
             TargetFormat::Yaml => read(EditFormat::Yaml),
             TargetFormat::Json => read(EditFormat::Json),
             TargetFormat::Ini => read(EditFormat::Ini),
+            // The last one counts.
+            TargetFormat::Keys => {
+                let text = self.text(file)?;
+                let settings = keys::lines(&text).filter_map(keys::setting);
+                let last = settings.filter(|one| !one.is_open && one.key == place.key).last();
+                // What a variable says by then is unknown.
+                last.map(|one| one.value).filter(|value| !value.contains("${"))
+            }
             TargetFormat::Toml => {
                 let document: DocumentMut = self.text(file)?.parse().ok()?;
                 document.get(&place.key)?.as_str().map(str::to_owned)
