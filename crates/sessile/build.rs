@@ -1,6 +1,6 @@
 //! Puts the tool profiles into the library: parsed, because TOML takes longer to parse than a command may take to start.
 
-#![expect(clippy::disallowed_methods, reason = "a build script reads its world and writes where it is told")]
+#![expect(clippy::disallowed_methods, reason = "a build script reads its environment and writes to OUT_DIR")]
 
 use std::fmt::Write;
 use std::io::{Error, Result};

@@ -234,7 +234,10 @@ pub(crate) fn new_id(kind: &str) -> String {
 }
 
 /// Now, in UTC.
-#[expect(clippy::disallowed_methods, reason = "the time of an agent is its own, not that of a call")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the agent runs longer than one call and needs the current time"
+)]
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());

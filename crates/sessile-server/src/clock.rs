@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use sessile_wire::id::ordered_uuid_v7;
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the service has no world that is handed in; this is its one clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "the service has no injected world; this is its only clock")]
 fn now() -> Duration {
     // A clock before 1970 must not stop the service; it counts as 1970.
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()

@@ -117,7 +117,7 @@ pub fn http_request(bytes: &[u8]) {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test reads files as they are")]
+#[expect(clippy::disallowed_methods, reason = "a test reads files directly")]
 mod tests {
     use std::time::Duration;
 

@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lost = acknowledged.iter().filter(|one| !there.contains(&one.to_string())).count();
 
     let millis = |at: usize| took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1000.0);
-    #[expect(clippy::cast_precision_loss, reason = "there are some thousand of them")]
+    #[expect(clippy::cast_precision_loss, reason = "the count is a few thousand")]
     let rate = took.len() as f64 / seconds;
     let (middle, late) = (millis(took.len() / 2), millis(took.len() * 99 / 100));
     println!(

@@ -83,7 +83,7 @@ fn has_only_own(dir: &Path) -> bool {
     std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_own)))
 }
 
-#[expect(clippy::disallowed_methods, reason = "nothing in the directory is left to lose")]
+#[expect(clippy::disallowed_methods, reason = "the directory has no more data, so its removal needs no sync")]
 fn remove(dir: &Path) -> Result<()> {
     for name in OWN_DIRS {
         let _ = std::fs::remove_dir(dir.join(name));

@@ -235,7 +235,7 @@ pub fn short_texts(bytes: &[u8]) {
 }
 
 /// A file that the import reads, in each place of the built-in profiles that reads text.
-#[expect(clippy::disallowed_methods, reason = "a file of others is written as others write it")]
+#[expect(clippy::disallowed_methods, reason = "simulates another program that writes the file directly")]
 pub fn import_file(bytes: &[u8]) {
     static PLACES: OnceLock<Vec<ImportPlace>> = OnceLock::new();
     let is_text =

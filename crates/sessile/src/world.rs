@@ -51,7 +51,7 @@ impl World {
     }
 
     /// The world of the running process. Call it once, in `main`.
-    #[expect(clippy::disallowed_methods, reason = "the one place where the process's world is read")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the process's world")]
     pub fn from_process() -> Self {
         World {
             variables: std::env::vars_os().collect(),
@@ -210,7 +210,7 @@ impl World {
     }
 
     /// The time.
-    #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
     pub fn now(&self) -> Timestamp {
         match self.clock {
             Clock::System => {

@@ -7,7 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "what the tests stand on fails by panicking, and looks at files as they are"
+    reason = "test support fails by panicking and reads files directly"
 )]
 
 pub mod agent;

@@ -104,7 +104,7 @@ pub(crate) struct LoopbackAnswer {
 }
 
 impl LoopbackAnswer {
-    #[expect(clippy::needless_pass_by_value, reason = "it is made in place")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass a temporary value")]
     pub(crate) fn json(body: serde_json::Value) -> Self {
         LoopbackAnswer { status: "200 OK", kind: "application/json", body: body.to_string() }
     }

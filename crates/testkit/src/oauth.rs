@@ -124,7 +124,7 @@ impl OidcServer {
 
 /// How many requests for tokens were served and how many refused, by grant; a code that is still pending is refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the field names are self-explanatory")]
 pub struct OidcCounts {
     pub client_credentials: u64,
     pub device_code: u64,

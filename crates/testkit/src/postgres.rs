@@ -39,7 +39,7 @@ pub struct Postgres {
     dir: PathBuf,
     port: u16,
     /// Open handle that keeps the server running.
-    #[cfg_attr(not(test), expect(dead_code, reason = "it is there to be held"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "the lock file exists only to be locked"))]
     in_use: File,
     own: Option<TempDir>,
 }

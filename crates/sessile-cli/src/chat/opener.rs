@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a program of the test and what it writes")]
+    #[expect(clippy::disallowed_methods, reason = "the test writes a program and reads its output")]
     fn target_is_one_argument_and_reaches_no_shell() {
         let dir = tempfile::tempdir().unwrap();
         let (program, seen) = (dir.path().join("opener"), dir.path().join("seen"));

@@ -73,7 +73,7 @@ const ASKED: &str = "SESSILE_TEST_ASKED";
 
 #[test]
 #[ignore = "run by others, in an environment of its own"]
-#[expect(clippy::disallowed_methods, reason = "its variables are what it is about")]
+#[expect(clippy::disallowed_methods, reason = "the test is about the process's own variables")]
 fn asks_as_the_environment_says() {
     let answer = http().get(&std::env::var(ASKED).unwrap(), &[]).unwrap();
     assert_eq!(answer.status, 200);

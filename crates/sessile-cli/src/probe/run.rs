@@ -367,7 +367,10 @@ impl RunState {
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "threads take turns and histories in one way")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "all threads of a probe take functions of one signature"
+    )]
     fn read(&self, user: User) {
         if self.wait()
             && let Some(stored) = self.service.history(&user)

@@ -5,7 +5,7 @@ use super::*;
 /// Variable that makes a test the child of another one.
 const CHILD: &str = "SESSILE_TEST_TERMINAL_CHILD";
 
-#[expect(clippy::disallowed_methods, reason = "tells the child of a test from the test")]
+#[expect(clippy::disallowed_methods, reason = "the variable marks the child process of the test")]
 fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }

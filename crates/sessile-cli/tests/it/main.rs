@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a test fails by panicking, and looks at files and locks as they are"
+    reason = "a test fails by panicking and uses files and locks directly"
 )]
 
 use testkit::Home;

@@ -4,7 +4,7 @@
     clippy::disallowed_methods,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test looks at the repository's files as they are, and fails by panicking"
+    reason = "a test reads the repository's files directly and fails by panicking"
 )]
 
 use std::path::{Path, PathBuf};

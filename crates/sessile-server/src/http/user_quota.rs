@@ -82,7 +82,7 @@ impl RateBucket {
         }
         // Bounded below, so that a rate of 0 gives a finite time.
         let seconds = (1.0 - self.left) / self.rate.max(0.001);
-        #[expect(clippy::cast_possible_truncation, reason = "at most a thousand seconds")]
+        #[expect(clippy::cast_possible_truncation, reason = "the wait is at most a thousand seconds")]
         Err((seconds * 1000.0).ceil() as i64)
     }
 }

@@ -5,7 +5,7 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "tests look at files, the clock and variables as they are, tell numbers, and fail by panicking"
+    reason = "tests read files, the clock and variables directly, print measurements, and fail by panicking"
 )]
 
 mod crowd;

@@ -115,7 +115,7 @@ impl Locker {
     }
 
     /// Takes the lock, or returns `None` once `is_pointless` is true. The closure is called at intervals.
-    #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that acquires kernel locks")]
     pub(crate) fn lock_unless(
         &self,
         file: File,
@@ -172,7 +172,7 @@ enum KernelQueue {
     Poll(Option<File>),
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
+#[expect(clippy::disallowed_methods, reason = "the only place that acquires kernel locks")]
 impl KernelQueue {
     fn enter(file: File) -> Self {
         let (sender, receiver) = mpsc::channel();

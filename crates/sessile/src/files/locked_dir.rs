@@ -47,7 +47,7 @@ impl LockedDir {
     }
 
     /// Locks an existing directory without waiting; `None` if another process holds the lock.
-    #[expect(clippy::disallowed_methods, reason = "the lock is tried once, for work that need not be done")]
+    #[expect(clippy::disallowed_methods, reason = "the lock is tried once, for optional work")]
     pub(crate) fn try_lock(dir: &Path) -> Option<Self> {
         let handle = File::open(dir).ok()?;
         let is_marked = is_marked(&handle.metadata().ok()?);
@@ -215,10 +215,7 @@ impl LockedDir {
 }
 
 /// Replaces a file in a session's room and keeps its mode. Other hard links keep the old content.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a room's files are replaced under names that others do not use"
-)]
+#[expect(clippy::disallowed_methods, reason = "a room's files are replaced under reserved names")]
 pub(crate) fn put_in_place(path: &Path, content: &[u8], old: &std::fs::Metadata) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(TEMPORARY);

@@ -33,7 +33,10 @@ pub struct NewFile {
 
 impl NewFile {
     /// Creates the temporary file beside `target`, and removes those that killed writers left in that directory.
-    #[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the lock only marks the file as in use; no caller waits for it"
+    )]
     pub fn beside(target: &Path) -> Result<Self> {
         let dir = dir_of(target);
         // Here, because a killed writer cannot clean up and no daemon exists.
@@ -123,7 +126,10 @@ fn remove(path: &Path) {
 }
 
 /// Removes temporary files of dead writers. Failures are ignored; the next call tries again.
-#[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lock only marks the file as in use; no caller waits for it"
+)]
 fn remove_abandoned(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -250,7 +250,10 @@ impl Mark {
         Ok(Mark(path))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a sign is worth nothing once its operation is closed")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the marker is useless after its operation is closed, so it needs no sync"
+    )]
     fn remove(state: &State, id: i64) {
         if let Ok(dir) = Self::dir(state) {
             let _ = std::fs::remove_file(dir.join(id.to_string()));
@@ -259,7 +262,10 @@ impl Mark {
 }
 
 impl Drop for Mark {
-    #[expect(clippy::disallowed_methods, reason = "a sign is worth nothing once its operation is closed")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the marker is useless after its operation is closed, so it needs no sync"
+    )]
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

@@ -285,7 +285,10 @@ pub(crate) fn forget_ticket_file(state_dir: &Path, token: i64) {
     remove_file(&state_dir.join("tickets").join(token.to_string()));
 }
 
-#[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ticket's file is useless after its row is deleted, so it needs no sync"
+)]
 fn remove_file(path: &Path) {
     // `session gc` finds a file that cannot be removed now.
     let _ = std::fs::remove_file(path);

@@ -73,7 +73,7 @@ pub struct OutputRedactor {
 
 impl Room {
     /// Starts a copy of a command's output. Values of `secrets` are redacted in it.
-    #[expect(clippy::disallowed_methods, reason = "a copy that a power cut loses is no loss")]
+    #[expect(clippy::disallowed_methods, reason = "the copy may be lost in a power cut, so it needs no sync")]
     pub fn open_output_log<'a>(
         &self,
         world: &World,
@@ -153,7 +153,7 @@ impl OutputLog {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a copy that a power cut loses is no loss")]
+    #[expect(clippy::disallowed_methods, reason = "the copy may be lost in a power cut, so it needs no sync")]
     fn write(&self, written: &mut LogFile, bytes: &[u8]) -> std::io::Result<()> {
         let length = bytes.len() as u64;
         // Both files together have the last bytes: the older one as many as are kept, or more.

@@ -191,7 +191,7 @@ impl Room {
     }
 
     /// Takes the room for oneself, if nothing runs in it.
-    #[expect(clippy::disallowed_methods, reason = "a room is asked once and never waited for")]
+    #[expect(clippy::disallowed_methods, reason = "the lock is tried once and never waited for")]
     pub fn try_alone(&self) -> Result<Option<File>> {
         let path = self.lock_path();
         let file = self.open_lock()?;
@@ -257,7 +257,7 @@ impl Room {
     }
 
     /// Writes a record, into the spare one if there is one.
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing after a crash")]
+    #[expect(clippy::disallowed_methods, reason = "the record is useless after a crash, so it needs no sync")]
     fn write_record(&self, record: &Path, running: &RunningProcess) -> std::io::Result<()> {
         let mut text = serde_json::to_string(running).unwrap_or_default();
         // The first line counts: the rest of a longer record that was here before need not be cut off.
@@ -275,7 +275,10 @@ impl Room {
     }
 
     /// Makes a record that is not needed any more the spare one.
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the record is useless after the last command ended, so it needs no sync"
+    )]
     fn retire_record(&self, record: &Path) {
         if std::fs::rename(record, self.running_dir().join(SPARE_RECORD)).is_err() {
             let _ = std::fs::remove_file(record);

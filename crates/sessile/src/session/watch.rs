@@ -213,7 +213,7 @@ pub(super) fn write_to_stderr_of(pid: i32, text: &str) {
 impl Room {
     /// Becomes the room's watcher of one kind, by its lock file; `None` if one exists. Without `create`, also `None`
     /// if the file does not exist.
-    #[expect(clippy::disallowed_methods, reason = "a watcher is asked for once and never waited for")]
+    #[expect(clippy::disallowed_methods, reason = "the lock is tried once and never waited for")]
     pub(super) fn try_watch(&self, name: &str, create: bool) -> Result<Option<File>> {
         let path = self.dir().join(name);
         let file = OpenOptions::new()

@@ -77,7 +77,7 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 /// Moves something into a directory of the user's; under another name if the name is taken.
-#[expect(clippy::disallowed_methods, reason = "work is moved as it is, whatever it is")]
+#[expect(clippy::disallowed_methods, reason = "any kind of file is moved unread")]
 fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
     let Some(name) = path.file_name() else { return Ok(()) };
     // A home may have no settings directory yet.

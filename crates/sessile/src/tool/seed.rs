@@ -394,7 +394,7 @@ pub(crate) fn link(to: &Path, at: &Path) -> Result<()> {
     std::os::unix::fs::symlink(to, at).map_err(|error| Error::io("link", at, error))
 }
 
-#[expect(clippy::disallowed_methods, reason = "what an earlier attempt left in a room")]
+#[expect(clippy::disallowed_methods, reason = "removes the rest of an earlier attempt from a room")]
 pub(crate) fn remove(path: &Path) -> Result<()> {
     let removed = match path.symlink_metadata() {
         Err(_) => return Ok(()),

@@ -357,7 +357,7 @@ pub fn jwt_expiry(token: &str) -> Option<Timestamp> {
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
     let claims = zeroize::Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
     let Claims { exp } = serde_json::from_slice(&claims).ok()?;
-    #[expect(clippy::cast_possible_truncation, reason = "a time that is out of range is refused below")]
+    #[expect(clippy::cast_possible_truncation, reason = "the code below refuses a time that is out of range")]
     Timestamp::from_second(exp as i64).ok()
 }
 

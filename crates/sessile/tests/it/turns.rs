@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a test fails by panicking, and a worker is told what to do by a variable"
+    reason = "a test fails by panicking, and a variable selects the worker's task"
 )]
 
 use std::path::Path;

@@ -6,7 +6,7 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a test fails by panicking, and tells how far it came"
+    reason = "a test fails by panicking and prints its progress"
 )]
 
 use std::collections::BTreeSet;

@@ -83,7 +83,7 @@ fn a_gigabyte_is_not_read() {
 }
 
 /// The most memory that this process ever had.
-#[expect(clippy::disallowed_methods, reason = "the kernel's file, not a user's")]
+#[expect(clippy::disallowed_methods, reason = "reads a file of the kernel, not of a user")]
 fn memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

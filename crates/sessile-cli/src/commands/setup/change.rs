@@ -376,7 +376,7 @@ fn without_toml(text: &str, keys: &[String]) -> Option<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "files of others are written as others write them")]
+#[expect(clippy::disallowed_methods, reason = "simulates another program that writes the file directly")]
 mod tests {
     use super::*;
 

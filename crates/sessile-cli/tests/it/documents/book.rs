@@ -1,6 +1,6 @@
 //! The book of the documentation: every page is in it, and its links lead somewhere.
 
-#![expect(clippy::disallowed_methods, reason = "a test reads the built book as it is")]
+#![expect(clippy::disallowed_methods, reason = "a test reads the built book directly")]
 
 use std::path::{Path, PathBuf};
 

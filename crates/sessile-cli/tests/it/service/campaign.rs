@@ -92,7 +92,7 @@ struct User {
     pair: Pair,
 }
 
-#[expect(clippy::print_stderr, reason = "its numbers are for whoever runs it")]
+#[expect(clippy::print_stderr, reason = "prints measurements for the person who runs it")]
 fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
     let size = size();
     let tokens: Vec<String> = (0..size.users).map(|number| store.user(&format!("user-{number}"))).collect();

@@ -44,7 +44,7 @@ impl JwtVerifier {
     /// Fails unless a JWT is valid now, for this body.
     #[expect(
         clippy::disallowed_methods,
-        reason = "a receiver runs for days, and the time of the call is that of its start"
+        reason = "a receiver runs for days, and the call's clock stops at its start"
     )]
     pub(super) fn verify(&self, token: &str, body: &str) -> Result<(), &'static str> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -10,7 +10,7 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test reads its own switch, prints what it measured and fails by panicking"
+    reason = "a test reads its own variable, prints measurements and fails by panicking"
 )]
 
 mod measure;

@@ -21,7 +21,7 @@ pub(super) struct Agent {
 /// A tool in a home of its own, with two targets. Commands are words with single spaces between them.
 pub(super) struct Contest {
     pub(super) home: Home,
-    #[expect(dead_code, reason = "they live as long as the contest")]
+    #[expect(dead_code, reason = "the values live as long as the contest")]
     pub(super) servers: Vec<Loopback>,
     /// How often each agent switches and looks.
     pub(super) rounds: usize,
