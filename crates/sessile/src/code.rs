@@ -201,7 +201,7 @@ codes! {
     ConversationNotFound = "CONVERSATION_NOT_FOUND", exit::NOT_FOUND;
     /// The message was delivered, and the conversation could not be saved.
     NotSaved = "NOT_SAVED", exit::PARTIAL;
-    /// A conversation of this name exists already in the session.
+    /// The conversation already exists in the session.
     ConversationExists = "CONVERSATION_EXISTS", exit::CONFLICT;
     /// The conversation belongs to another context or account.
     ConversationContext = "CONVERSATION_CONTEXT", exit::NOT_ALLOWED;
@@ -215,7 +215,7 @@ codes! {
     TaskNotFound = "TASK_NOT_FOUND", exit::NOT_FOUND;
     /// The task has already ended.
     TaskOver = "TASK_OVER", exit::CONFLICT;
-    /// A user of the service has this name already.
+    /// The user of the service already exists.
     UserExists = "USER_EXISTS", exit::CONFLICT;
     /// User of the service not found.
     UserNotFound = "USER_NOT_FOUND", exit::NOT_FOUND;

@@ -82,7 +82,7 @@ pub(crate) const fn remedy_of(code: Code) -> Remedy {
             "Set `EDITOR` to an installed editor.",
         ),
         Code::StoreCorrupt => (
-            "A crash of the disk or another program damaged the database.",
+            "A disk failure or another program damaged the database.",
             "Repair it: `sessile doctor --repair`; or restore a backup: `sessile backup restore FILE`.",
         ),
         Code::Store => (
