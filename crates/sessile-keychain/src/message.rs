@@ -217,7 +217,7 @@ mod tests {
         let message = call(body);
         assert_eq!(length(&prefix(message.bytes())), Ok(message.bytes().len()));
         let incoming = IncomingMessage::decode(Zeroizing::new(message.bytes().to_vec())).unwrap();
-        assert!(matches!(incoming, IncomingMessage::Other), "a call is no answer");
+        assert!(matches!(incoming, IncomingMessage::Other), "a call is not a reply");
     }
 
     #[test]

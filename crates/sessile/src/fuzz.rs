@@ -76,7 +76,8 @@ fn settings(path: &Path, bytes: &[u8]) {
         Some("a \"quoted\"\nvalue"),
         "the value that was set must be read back from {changed:?}"
     );
-    let removed = edit::unset(path, &changed, &key).expect("what was set can be unset").expect("it is set");
+    let removed =
+        edit::unset(path, &changed, &key).expect("a set value can be removed").expect("the value is set");
     let again = Document::parse(path, removed).expect("an edited file must parse");
     assert!(again.root().get("env").is_none_or(|env| env.get("FUZZ").is_none()));
 }

@@ -93,14 +93,14 @@ impl Keyring {
             self.ask(&["org.freedesktop.Secret.Service.Lock", &format!("array:objpath:{LOGIN}")]);
             self.is_locked() == Some(true)
         });
-        assert!(is_locked, "it can be locked");
+        assert!(is_locked, "the keyring cannot be locked");
     }
 
     /// Kills the daemon, and starts one that finds what it left and is unlocked.
     #[track_caller]
     pub fn restart(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
-            daemon.kill().expect("it can be killed");
+            daemon.kill().expect("the daemon cannot be killed");
             daemon.wait().expect("it ends");
         }
         // The bus notices that in its own time; until then the name is the dead one's.
@@ -134,7 +134,12 @@ impl Keyring {
             .spawn()
             .expect("gnome-keyring-daemon starts");
         // The end of the input is the end of the password.
-        daemon.stdin.take().expect("an input").write_all(b"password").expect("it reads its password");
+        daemon
+            .stdin
+            .take()
+            .expect("an input")
+            .write_all(b"password")
+            .expect("the daemon does not read the password");
         self.daemon = Some(daemon);
         // The daemon takes its name on the bus before it has unlocked the collection.
         self.wait_for("the login collection", |keyring| {
@@ -184,9 +189,9 @@ impl Keyring {
         while !is_there(self) {
             for child in [Some(&mut self.bus), self.daemon.as_mut()].into_iter().flatten() {
                 let ended = child.try_wait().expect("a child's status");
-                assert!(ended.is_none(), "{what} is not there: a program has ended, {ended:?}");
+                assert!(ended.is_none(), "{what} not available: a program has ended, {ended:?}");
             }
-            assert!(start.elapsed() < PATIENCE, "{what} is not there after {PATIENCE:?}");
+            assert!(start.elapsed() < PATIENCE, "{what} not available after {PATIENCE:?}");
             std::thread::sleep(PAUSE);
         }
     }

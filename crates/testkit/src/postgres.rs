@@ -180,13 +180,13 @@ impl Postgres {
     /// Stops the server immediately.
     #[track_caller]
     pub fn stop(&self) {
-        assert!(self.control("stop", &["--wait", "--mode=fast"]), "it is stopped");
+        assert!(self.control("stop", &["--wait", "--mode=fast"]), "the server did not stop");
     }
 
     /// Ends it as a crash would.
     #[track_caller]
     pub fn crash(&self) {
-        assert!(self.control("stop", &["--wait", "--mode=immediate"]), "it is stopped");
+        assert!(self.control("stop", &["--wait", "--mode=immediate"]), "the server did not stop");
     }
 
     /// Another that follows it as a synchronous standby: what was acknowledged is on both.
@@ -219,7 +219,7 @@ impl Postgres {
         let follows = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
         let since = Instant::now();
         while self.sql("postgres", follows) != "1" {
-            assert!(since.elapsed() < Duration::from_secs(30), "nobody follows it");
+            assert!(since.elapsed() < Duration::from_secs(30), "no standby is connected");
             std::thread::sleep(Duration::from_millis(50));
         }
         standby
@@ -228,7 +228,7 @@ impl Postgres {
     /// Makes a standby the one that writes.
     #[track_caller]
     pub fn promote(&self) {
-        assert!(self.control("promote", &["--wait"]), "it is promoted");
+        assert!(self.control("promote", &["--wait"]), "the standby was not promoted");
     }
 
     /// A new database on it, of a role that row security holds for.
@@ -393,10 +393,10 @@ mod tests {
         let server = Postgres::start();
         assert!(server.control("status", &[]));
         // As the kernel does when a test is killed.
-        server.in_use.unlock().expect("it was locked");
+        server.in_use.unlock().expect("the server's lock was not held");
         let since = Instant::now();
         while server.control("status", &[]) {
-            assert!(since.elapsed() < Duration::from_secs(30), "it still runs");
+            assert!(since.elapsed() < Duration::from_secs(30), "the server still runs");
             std::thread::sleep(Duration::from_millis(100));
         }
     }

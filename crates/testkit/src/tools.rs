@@ -57,7 +57,7 @@ pub fn require_tool(name: &str) -> PathBuf {
         } else {
             npm.as_ref().unwrap_or(&debian)
         };
-        panic!("this test needs {name}; scripts/test installs it ({how})")
+        panic!("{name} not found; scripts/test installs it ({how})")
     })
 }
 

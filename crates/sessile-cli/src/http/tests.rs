@@ -34,7 +34,7 @@ fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, JoinH
         }
         answer(&mut stream);
         listener.set_nonblocking(true).unwrap();
-        assert!(listener.accept().is_err(), "it connected again");
+        assert!(listener.accept().is_err(), "the client connects twice");
         String::from_utf8(request).unwrap()
     });
     (url, served)

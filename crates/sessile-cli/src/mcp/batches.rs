@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(batches.answer(&id(3), json!(3)), Some(json!(3)));
         assert_eq!(batches.answer(&id(2), json!(2)), None);
         assert_eq!(batches.answer(&id(1), json!(1)), Some(json!(["wrong", 2, 1])));
-        assert_eq!(batches.answer(&id(1), json!(1)), Some(json!(1)), "it is over");
+        assert_eq!(batches.answer(&id(1), json!(1)), Some(json!(1)), "the batch has ended");
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn rotated_refresh_token_is_used_once() {
     let first = log_in(&server, &client, "openid offline_access email api:read", "ada");
     assert_eq!(server.whoami(first.access.expose()).as_deref(), Some("ada"));
     std::thread::sleep(Duration::from_millis(3100));
-    assert_eq!(server.whoami(first.access.expose()), None, "it has expired");
+    assert_eq!(server.whoami(first.access.expose()), None, "the token has expired");
 
     let spent = first.refresh.unwrap();
     let second = client.refresh(&http(), &spent, &[], None, None).unwrap();

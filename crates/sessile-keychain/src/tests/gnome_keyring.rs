@@ -74,7 +74,7 @@ fn item_with_fewer_attributes_replaces_one_with_more() {
     keychain.put("longer", &[("a", "1"), ("b", "2"), ("c", "3")], &Secret::new("longer")).unwrap();
     assert_eq!(secrets(&mut keychain, &[("a", "1")]), ["long", "longer"]);
     keychain.put("short", &[("a", "1")], &Secret::new("short")).unwrap();
-    assert_eq!(secrets(&mut keychain, &[("a", "1")]).len(), 2, "one of the two is gone");
+    assert_eq!(secrets(&mut keychain, &[("a", "1")]).len(), 2, "one of the two items was replaced");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn item_stored_by_concurrent_clients_exists_once() {
             });
         }
     });
-    assert_eq!(connect(&keyring).remove(&[("k", "v")]).unwrap(), 1, "there is no second one behind it");
+    assert_eq!(connect(&keyring).remove(&[("k", "v")]).unwrap(), 1, "a second item exists");
 }
 
 #[test]
@@ -261,6 +261,9 @@ fn halted_bus_times_out() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     keyring.halt(false);
     let error = before.find(&[("k", "v")]).err().unwrap();
-    assert!(matches!(error, KeychainError::Unreachable(_)), "a late answer is no answer to this: {error:?}");
+    assert!(
+        matches!(error, KeychainError::Unreachable(_)),
+        "a late reply was taken for this request: {error:?}"
+    );
     assert!(connect(&keyring).find(&[("k", "v")]).unwrap().is_empty());
 }

@@ -125,7 +125,7 @@ mod tests {
         let take = |text: &str| paced.take_at(of(text), now).is_ok();
         assert_eq!([take("10.0.0.1"), take("10.0.0.1"), take("10.0.0.1")], [true, true, false]);
         assert!(take("10.0.0.2"));
-        assert!(!take("::ffff:10.0.0.1"), "it is the same one");
+        assert!(!take("::ffff:10.0.0.1"), "the mapped address is the same address");
         assert_eq!([take("2001:db8::1"), take("2001:db8::2"), take("2001:db8::3")], [true, true, false]);
         assert!(take("2001:db8:0:1::1"));
         assert!(paced.take_at(of("10.0.0.1"), now + Duration::from_secs(1)).is_ok());
@@ -141,9 +141,9 @@ mod tests {
             let _ = many.take_at(address(number), now);
         }
         assert!(many.seen.lock().unwrap().len() <= ADDRESSES + 1);
-        assert!(many.take_at(address(20_000), now).is_err(), "they share what one has");
+        assert!(many.take_at(address(20_000), now).is_err(), "the remaining addresses share one limit");
         assert!(many.take_at(address(20_000), now + Duration::from_secs(2000)).is_ok());
-        assert!(many.seen.lock().unwrap().len() < 10, "those that have waited long enough are forgotten");
+        assert!(many.seen.lock().unwrap().len() < 10, "idle addresses are dropped");
         let few = paced(None, RateLimit { rate: 1.0, burst: 1.0 });
         assert!(few.take_at(address(1), now).is_ok());
         assert_eq!(few.take_at(address(2), now), Err(1000));

@@ -256,7 +256,7 @@ mod tests {
             of("stop_session"),
             json!({ "destructiveHint": true, "idempotentHint": true, "openWorldHint": false })
         );
-        assert_eq!(of("set_state")["destructiveHint"], true, "what was there before is gone");
+        assert_eq!(of("set_state")["destructiveHint"], true, "the old value is overwritten");
         assert_eq!(of("append_messages"), json!({ "destructiveHint": false, "openWorldHint": false }));
         assert_eq!(of("send_message"), json!({ "destructiveHint": false }));
         for tool in all() {

@@ -67,8 +67,8 @@ async fn neither_lost_nor_doubled_nor_mixed(store: Throwaway) {
         let mut turns = std::collections::BTreeSet::new();
         for (at, pair) in texts.chunks(2).enumerate() {
             let mark = pair[0].rsplit_once(" after ").unwrap();
-            assert_eq!(mark.1, (at * 2).to_string(), "it saw all that was committed before: {pair:?}");
-            assert_eq!(pair[1], format!("{} reply", mark.0), "nobody came between");
+            assert_eq!(mark.1, (at * 2).to_string(), "the turn read every earlier commit: {pair:?}");
+            assert_eq!(pair[1], format!("{} reply", mark.0), "no other turn is in between");
             assert!(mark.0.starts_with(&format!("user-{number} ")), "{pair:?}");
             assert!(turns.insert(mark.0.to_owned()), "{pair:?}");
         }

@@ -64,7 +64,10 @@ async fn approved_login_is_collected_once(store: &Throwaway) {
     assert_eq!(users::tokens(db, &token.user).await.unwrap(), std::slice::from_ref(&token));
     assert!(secret.expose().starts_with("sst_"));
     for db in [db, admin] {
-        assert!(matches!(collect(db, &login).await, LoginOutcome::Nothing), "it was collected");
+        assert!(
+            matches!(collect(db, &login).await, LoginOutcome::Nothing),
+            "the token was already collected"
+        );
         assert!(matches!(login::find(db, &login.user_code).await, Err(UserError::NoLogin(_))));
         let late = login::decide(db, &login.user_code, LoginDecision::Deny).await;
         assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
@@ -168,11 +171,11 @@ async fn pending_logins_are_limited(store: &Throwaway) {
         assert!(db.begin_login(asked(name, 400), 3).await.unwrap());
     }
     assert!(db.begin_login(asked("c", 60_000), 3).await.unwrap());
-    assert!(!db.begin_login(asked("d", 60_000), 3).await.unwrap(), "there are three");
-    assert!(!db.begin_login(asked("c", 60_000), 9).await.unwrap(), "no code is given twice");
+    assert!(!db.begin_login(asked("d", 60_000), 3).await.unwrap(), "three logins are pending");
+    assert!(!db.begin_login(asked("c", 60_000), 9).await.unwrap(), "a pending code is unique");
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     for name in ["d", "e"] {
-        assert!(db.begin_login(asked(name, 60_000), 3).await.unwrap(), "two are over");
+        assert!(db.begin_login(asked(name, 60_000), 3).await.unwrap(), "two logins have expired");
     }
     assert!(!db.begin_login(asked("f", 60_000), 3).await.unwrap());
     assert!(db.login(&hash("code", "c")).await.unwrap().is_some());
@@ -187,7 +190,7 @@ async fn store_contains_no_secret_of_a_login(store: &Throwaway) {
     }
     let LoginOutcome::Token(_, token) = collect(db, &done).await else { panic!() };
     let kept = store.text();
-    assert!(kept.contains("ann's laptop"), "it was looked where things are kept");
+    assert!(kept.contains("ann's laptop"), "the search covers the store's text");
     for login in [&waiting, &done] {
         let code = &login.user_code;
         for secret in [login.device_code.expose(), code, &code.replace('-', "")] {

@@ -46,7 +46,7 @@ async fn row_security_is_forced_on_every_table_of_users() {
         "account lease login process sessile_schema store_setting token upkeep"
     );
     let role = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = 'sessile'";
-    assert_eq!(store.database().sql(role), "f", "the tests do not run as somebody whom it does not hold for");
+    assert_eq!(store.database().sql(role), "f", "row security applies to the tests' role");
     User::new(&store.db, "ann").start(None).await;
     let nobody = "SET ROLE sessile; SELECT count(*) FROM session";
     assert_eq!(store.database().sql(nobody), "0", "the owner of the tables sees nothing without a user");
@@ -82,7 +82,7 @@ async fn refused_role_creates_no_tables() {
         let error = open(&url).await.unwrap_err();
         assert!(matches!(&error, ServiceStoreError::Unfit(why) if why.contains("BYPASSRLS")), "{error}");
         let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
-        assert_eq!(database.sql(tables), "0", "they would be another's, for good");
+        assert_eq!(database.sql(tables), "0", "no table was created");
     }
     open(&database.url()).await.unwrap();
 }
@@ -277,7 +277,7 @@ async fn restart_loses_and_doubles_nothing() {
                     let Ok(ChangeOutcome::Ticket { ticket, history: Some(seen) }) =
                         until_answered(&user, ask).await
                     else {
-                        panic!("nobody else is there")
+                        panic!("no other holder exists")
                     };
                     assert_eq!(
                         seen.last().map(|last| last.body.to_value()),
@@ -401,7 +401,7 @@ async fn sslmode_is_obeyed_as_in_libpq() {
         }
     }
     for rest in ["?sslmode=verify-full", "?sslmode=verify-ca", "?sslmode=perhaps"] {
-        assert!(open(rest).await.is_err(), "nobody trusts its authority: {rest}");
+        assert!(open(rest).await.is_err(), "the untrusted CA is refused: {rest}");
     }
     let plain = Throwaway::postgres().await;
     let url = format!("{}?sslmode=require", plain.database().url());

@@ -49,7 +49,7 @@ async fn turn_has_one_holder_and_ordered_waiters(store: &Throwaway) {
     else {
         panic!()
     };
-    assert_eq!(history.unwrap().len(), 2, "what was committed before is there");
+    assert_eq!(history.unwrap().len(), 2, "the history contains the earlier commits");
     assert!(second.token.unwrap() > token);
     user.leave(&turn, second.place).await.unwrap();
     let third = ticket(user.wait_for(&turn, third.place, 60_000).await);
@@ -152,14 +152,14 @@ async fn waiter_of_a_dead_process_is_skipped(store: &Throwaway) {
     let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     here.leave(&lock, held.place).await.unwrap();
     let now = ticket(here.wait_for(&lock, waits.place, 60_000).await);
-    assert_eq!(now.token, None, "it is behind one that waits elsewhere");
+    assert_eq!(now.token, None, "a waiter of another process is first");
     let begun = std::time::Instant::now();
     // The other process is never heard of again.
     while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
-        assert!(begun.elapsed() < 5 * PATIENCE, "it still waits for one that died");
+        assert!(begun.elapsed() < 5 * PATIENCE, "the waiter of a dead process blocks the queue");
         tokio::time::sleep(PATIENCE / 10).await;
     }
-    assert!(begun.elapsed() > PATIENCE / 2, "it may only have been slow");
+    assert!(begun.elapsed() > PATIENCE / 2, "a slow waiter is not skipped too early");
     // Whoever waited there asks again here, and is where they were.
     let again = ticket(here.keyed(Some("k"), asking(&lock, "again", Busy::Enqueue, 60_000)).await);
     assert_eq!((again.place, again.token), (dies.place, None));
@@ -237,10 +237,14 @@ async fn place_belongs_to_the_last_claim(store: &Throwaway) {
     // Sent again once more, it is the first by now, and held.
     let third = ticket(here.keyed(Some("k"), asks("third")).await);
     assert!(third.token.is_some() && third.place == place);
-    assert_eq!(there.change(leaves(place, "second")).await, lost, "what is held is not taken away either");
+    assert_eq!(
+        there.change(leaves(place, "second")).await,
+        lost,
+        "a held place cannot be withdrawn by another claim"
+    );
     assert_eq!(ticket(there.keyed(Some("k"), asks("fourth")).await).token, third.token);
     there.change(leaves(place, "fourth")).await.unwrap();
-    assert_eq!(here.keyed(Some("k"), asks("fifth")).await, lost, "it was given back");
+    assert_eq!(here.keyed(Some("k"), asks("fifth")).await, lost, "the lock was released");
     // Who leaves without having been told of it lets the same key ask anew.
     let new = ticket(here.keyed(Some("new"), asks("sixth")).await).place;
     let (resource, claim, key) = (lock.clone(), "sixth".to_owned(), Some("new".to_owned()));
@@ -349,7 +353,7 @@ async fn turn_is_handed_over_with_its_release() {
     assert!(second > first);
     let refused = taken_over.outcome().await.unwrap();
     assert!(matches!(refused, Err(Refusal::PlaceLost { .. })), "the place belongs to the last claim");
-    assert!(withdrawn.withdraw().await.is_none(), "it was not next");
+    assert!(withdrawn.withdraw().await.is_none(), "the withdrawn waiter was not next");
     drop(withdrawn);
     user.commit(&session.id, second, &["two".to_owned()]).await.unwrap();
     // Nobody holds the turn, because the wait for it was withdrawn.

@@ -166,7 +166,7 @@ async fn expired_session_is_deleted_with_its_rows(store: &Throwaway) {
     found.sort_unstable();
     assert_eq!(found, over);
     assert!(db.delete_session(&ann.id, &live.id, before(soon)).await.unwrap());
-    assert_eq!(ann.texts(&live.id).await.len(), 26, "one that lives is left alone");
+    assert_eq!(ann.texts(&live.id).await.len(), 26, "a live session is kept");
     // In pieces, and never with a gap.
     assert!(!db.delete_session(&ann.id, &ended.id, before(soon)).await.unwrap());
     assert_eq!(ann.texts(&ended.id).await.len(), 16);
@@ -215,12 +215,12 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
         due
     };
     assert_eq!(due(now).await, [""; 0]);
-    assert_eq!(due(now + 2 * hour).await.len(), 3 * kinds.len(), "nobody knows yet who has what");
+    assert_eq!(due(now + 2 * hour).await.len(), 3 * kinds.len(), "every user is due before the first sweep");
     let keep = RetentionPolicy { sessions: Some(Duration::from_secs(3600)), ..keep(3600) };
     sweep(db, &keep, now + 2 * hour).await.unwrap();
     assert_eq!(due(now + 2 * hour).await, [""; 0]);
     let later = due(now + 2 * hour + hour / 2).await;
-    assert_eq!(later, ["ann"], "nobody is visited again for nothing, and ann for the session that expired");
+    assert_eq!(later, ["ann"], "only ann is due, for her expired session");
     // What is written from now on, as the sweep saw it, is due when it is old.
     let read = AuditedRead {
         user: ann.id.clone(),
@@ -254,5 +254,9 @@ async fn new_store_keeps_ended_sessions_for_30_days_and_an_older_one_forever(sto
     assert_eq!(store.db.session_retention().await.unwrap(), Some(days));
     assert_eq!(store.another().await.session_retention().await.unwrap(), Some(days));
     store.sql("DELETE FROM store_setting", "DELETE FROM store_setting");
-    assert_eq!(store.another().await.session_retention().await.unwrap(), None, "it is not written again");
+    assert_eq!(
+        store.another().await.session_retention().await.unwrap(),
+        None,
+        "an opened store keeps no retention of its own"
+    );
 }

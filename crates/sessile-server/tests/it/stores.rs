@@ -186,7 +186,7 @@ impl Throwaway {
     }
 
     fn with_file<T>(&self, what: impl FnOnce(&rusqlite::Connection) -> T) -> T {
-        let StoreOwner::Sqlite { path, .. } = &self.of else { panic!("it is not a file") };
+        let StoreOwner::Sqlite { path, .. } = &self.of else { panic!("the store is not SQLite") };
         let connection = rusqlite::Connection::open(path).unwrap();
         connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         what(&connection)
@@ -195,7 +195,7 @@ impl Throwaway {
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {
-            StoreOwner::Sqlite { .. } => panic!("it is a file"),
+            StoreOwner::Sqlite { .. } => panic!("the store is SQLite"),
             StoreOwner::Postgres { database, .. } => database,
         }
     }

@@ -206,7 +206,7 @@ async fn expired_session_refuses_changes(store: &Throwaway) {
     tokio::time::sleep(Duration::from_millis(1000)).await;
     assert_eq!(user.append(&short.id, &["late"]).await, Err(Refusal::SessionOver));
     assert_eq!(user.ask_for(&turn(&short), Busy::Enqueue, 1000).await, Err(Refusal::SessionOver));
-    assert_eq!(user.texts(&short.id).await, ["in time"], "what was said can still be read");
+    assert_eq!(user.texts(&short.id).await, ["in time"], "messages of an ended session are readable");
 }
 
 async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwaway) {
@@ -379,11 +379,7 @@ async fn same_idempotency_key_acts_once(store: &Throwaway) {
     assert_eq!(other.ask(made(&own, "k2")).await, Ok(QueryAnswer::Answered(None)));
     let start = || starting(Some("named"), 60_000);
     let started = user.keyed(Some("k3"), start()).await;
-    assert_eq!(
-        user.keyed(Some("k3"), start()).await,
-        started,
-        "the id is made anew, and it is the same session"
-    );
+    assert_eq!(user.keyed(Some("k3"), start()).await, started, "a repeated key returns the same session");
     // A refusal is none of what a key remembers.
     assert_eq!(user.keyed(Some("k4"), start()).await, Err(Refusal::NameTaken));
     let bob = User::new(&store.db, "bob");
@@ -497,7 +493,7 @@ async fn users_and_tokens_are_added_disabled_and_revoked(store: &Throwaway) {
         AccountChange::AddToken(token(number, of, expires_ms), hash(number))
     };
     assert_eq!(administer(add(0, "ann", None)).await, Ok(()));
-    assert_eq!(administer(add(1, "ann", Some(1))).await, Ok(()), "its time is over");
+    assert_eq!(administer(add(1, "ann", Some(1))).await, Ok(()), "the token has already expired");
     assert_eq!(administer(add(2, "bob", Some(i64::MAX))).await, Ok(()));
     assert_eq!(administer(add(3, "nobody", None)).await, Err(Refusal::NoAccount));
     let of = async |number: usize| db.token(&hash(number)).await.unwrap().map(|token| token.user.to_string());
@@ -597,7 +593,7 @@ async fn administrative_changes_are_audited(store: &Throwaway) {
     else {
         panic!()
     };
-    assert!(users::add(db, "ann").await.is_err(), "and what was not done is not");
+    assert!(users::add(db, "ann").await.is_err(), "a refused user was not created");
     let all = users::audit(db, None, None, 100).await.unwrap();
     let told: Vec<_> = all
         .iter()
@@ -662,6 +658,6 @@ async fn stored_text_is_unchanged(store: &Throwaway) {
 async fn newer_schema_is_refused(store: &Throwaway) {
     store.reopened().await.unwrap();
     store.set_schema_version(9999);
-    let Err(error) = store.reopened().await else { panic!("it was opened") };
+    let Err(error) = store.reopened().await else { panic!("a newer schema was opened") };
     assert!(error.to_string().contains("schema version 9999"), "{error}");
 }

@@ -273,7 +273,11 @@ mod tests {
         assert_eq!((seen.as_str(), reply.text().as_str()), ("one two", "one two"));
         let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
             "artifacts": [{"artifactId": "a", "parts": [{"text": "one two three"}]}]}});
-        assert_eq!(shown(&[whole, event(task)]).1, "one two three", "what a lost stream missed is added");
+        assert_eq!(
+            shown(&[whole, event(task)]).1,
+            "one two three",
+            "the task adds the text that the stream lost"
+        );
     }
 
     #[test]

@@ -444,7 +444,7 @@ mod tests {
         connection.execute("UPDATE approval SET path = NULL, digest = NULL", []).unwrap();
         assert!(in_force_of(&state, &context).unwrap().is_empty());
         assert!(in_force(&state).unwrap().is_empty());
-        assert_eq!(all(&state).unwrap().len(), 1, "it stays on record");
+        assert_eq!(all(&state).unwrap().len(), 1, "the approval stays on record");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn perform_undoing(
 ) -> Result<i64> {
     debug_assert!(
         recorded(command).is_none_or(|known| matches!(known.undo, Undo::Yes(_))),
-        "{command} is in the table as one that cannot be undone"
+        "the table lists {command} as not undoable"
     );
     // Before the intent is stored: a refused change leaves nothing in the history.
     let removed = authorize(state, effects)?;
@@ -120,7 +120,7 @@ pub(crate) fn unless_overtaken<T>(mut attempt: impl FnMut() -> Result<T>) -> Res
 pub fn record(state: &State, command: &str, subject: &str, reason: &str) -> Result<i64> {
     debug_assert!(
         recorded(command).is_none_or(|known| matches!(known.undo, Undo::No(_))),
-        "{command} is in the table as one that can be undone or is not recorded"
+        "the table lists {command} as undoable or not recorded"
     );
     let effects = [Effect::Event { reason: reason.to_owned() }];
     let row = row(state, command, subject, &effects, "done", None);

@@ -141,9 +141,9 @@ mod tests {
         sparse(&root.path().join("cache/two"), 100);
         let link = |used: &str| entries_to_link(root.path(), &seed(), &[PathBuf::from(used)]);
         assert_eq!(link("t/contexts/meta"), Some(vec![OsString::from("cache")]));
-        assert_eq!(link("t"), None, "all of it is used");
+        assert_eq!(link("t"), None, "every entry is used");
         sparse(&root.path().join("contexts/meta/one"), 300);
-        assert_eq!(link("t/contexts/meta"), None, "what is used is too large");
+        assert_eq!(link("t/contexts/meta"), None, "the used entries are too large");
     }
 
     #[test]

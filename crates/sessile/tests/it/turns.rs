@@ -134,7 +134,7 @@ fn what_is_appended_alone_comes_before_or_after_a_turn_and_never_into_it() {
     let beside = std::thread::scope(|threads| {
         let beside = threads.spawn(|| open(dir.path(), "u").append(&session, &[json!("d"), json!("e")]));
         std::thread::sleep(Duration::from_millis(200));
-        assert!(!beside.is_finished(), "somebody has the turn");
+        assert!(!beside.is_finished(), "another thread holds the turn");
         assert_eq!(turn.read(10).unwrap().len(), 2);
         assert_eq!(turn.commit().unwrap(), 3);
         beside.join().unwrap()
@@ -162,7 +162,7 @@ fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of
         // Up to its first turns, and a random time from there.
         let before = lines(&told);
         while lines(&told) == before {
-            assert!(worker.try_wait().unwrap().is_none(), "it ended by itself");
+            assert!(worker.try_wait().unwrap().is_none(), "the worker ended before the kill");
             std::thread::sleep(Duration::from_millis(1));
         }
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -183,7 +183,7 @@ fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of
         turns.insert(format!("{} {}", pair[0].body["worker"], pair[0].body["round"]));
     }
     for line in std::fs::read_to_string(&told).unwrap().lines() {
-        assert!(turns.contains(line), "turn {line} was acknowledged and is gone");
+        assert!(turns.contains(line), "acknowledged turn {line} is missing");
     }
     let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
     assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
@@ -202,7 +202,7 @@ fn a_process_killed_in_a_shared_transaction_loses_no_append_it_acknowledged() {
         let mut worker = worker_process(dir.path(), &session, number, "grouped 8");
         let before = lines(&acknowledged);
         while lines(&acknowledged) == before {
-            assert!(worker.try_wait().unwrap().is_none(), "it ended by itself");
+            assert!(worker.try_wait().unwrap().is_none(), "the worker ended before the kill");
             std::thread::sleep(Duration::from_millis(1));
         }
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

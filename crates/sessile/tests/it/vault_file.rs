@@ -197,7 +197,9 @@ fn no_changed_vault_opens_and_none_makes_the_reader_panic() {
         for key in [&key, &other_key] {
             match sealed.open(key) {
                 Ok(_) => panic!("round {round} opened {text}"),
-                Err(UnsealError::TooNew(_)) => panic!("round {round} was read as one that is known: {text}"),
+                Err(UnsealError::TooNew(_)) => {
+                    panic!("round {round} was accepted as a known version: {text}")
+                }
                 Err(UnsealError::Damaged(_)) => opened_not += 1,
                 Err(UnsealError::OtherKey) => {}
             }

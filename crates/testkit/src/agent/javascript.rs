@@ -50,6 +50,6 @@ fn installed(name: &str) -> PathBuf {
     let entry = format!("test-tools/{name}");
     let is_there = |dir: &PathBuf| dir.join("node_modules/@a2a-js/sdk/package.json").is_file();
     tested.ancestors().map(|dir| dir.join(&entry)).find(is_there).unwrap_or_else(|| {
-        panic!("this test needs the A2A SDK for JavaScript, in target/{entry}; scripts/test installs it")
+        panic!("A2A SDK for JavaScript not found in target/{entry}; scripts/test installs it")
     })
 }

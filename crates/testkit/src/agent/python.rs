@@ -152,8 +152,6 @@ pub(super) fn python(venv: &str) -> PathBuf {
     let tested = std::env::current_exe().expect("the test's own path");
     let entry = format!("test-tools/{venv}/bin/python");
     tested.ancestors().map(|dir| dir.join(&entry)).find(|path| path.is_file()).unwrap_or_else(|| {
-        panic!(
-            "this test needs the A2A SDK for Python, in target/test-tools/{venv}; scripts/test installs it"
-        )
+        panic!("A2A SDK for Python not found in target/test-tools/{venv}; scripts/test installs it")
     })
 }

@@ -204,7 +204,7 @@ impl McpClient {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
             }
-            assert!(self.open.contains(&id), "{id} was never asked, or its answer was taken");
+            assert!(self.open.contains(&id), "request {id} was never sent, or its response was read");
             let left = until.saturating_duration_since(Instant::now());
             if self.read_message(left).is_none() {
                 self.give_up(&format!("the server's output ended without an answer to request {id}"));

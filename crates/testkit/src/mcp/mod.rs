@@ -82,7 +82,7 @@ fn fetched(entry: &str) -> PathBuf {
         .ancestors()
         .map(|dir| dir.join(&entry))
         .find(|path| path.is_file())
-        .unwrap_or_else(|| panic!("this test needs target/{entry}; scripts/test installs it"))
+        .unwrap_or_else(|| panic!("target/{entry} not found; scripts/test installs it"))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn a_gigabyte_is_not_read() {
         assert!(matches!(told, A2aError::TooLarge { .. }), "{told:?}");
     }
     let grown = memory().saturating_sub(before);
-    assert!(grown < 300 << 20, "it took {grown} bytes");
+    assert!(grown < 300 << 20, "the parser allocated {grown} bytes");
 }
 
 /// The most memory that this process ever had.

@@ -21,7 +21,7 @@ fn plain_http_is_allowed_per_agent_and_never_with_a_credential() {
     assert_eq!(
         home.call(&["message", "send", &url, "hi"]).ok().stdout(),
         "hi\n",
-        "its URL is the same agent"
+        "the agent's URL reaches the same agent"
     );
     let shown = home.call(&["agent", "show", "docker"]).ok().stdout();
     assert!(shown.contains("plain http is allowed"), "{shown}");

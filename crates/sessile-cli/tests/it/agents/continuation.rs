@@ -43,7 +43,7 @@ fn later_session_of_the_context_continues_the_last_conversation() {
     assert_eq!(ask(&home, agent.url(), &other).run().exit(5).code(), "CONVERSATION_NOT_FOUND");
     let later = ["--session", "two", "--context", "staging"];
     let begun = ask(&home, agent.url(), &later).ok().json();
-    assert_ne!(count(&begun).0, id, "a later session begins a conversation by itself");
+    assert_ne!(count(&begun).0, id, "a later session begins a new conversation");
     home.call(&["conversation", "clear", begun["conversation"].as_str().unwrap(), "--yes"]).ok();
     let continued = ask(&home, agent.url(), &later).args(&["--continue"]).ok().json();
     assert_eq!(count(&continued), (id.clone(), 2));
@@ -102,7 +102,7 @@ fn any_other_call_needs_the_id_and_the_context() {
     // The agent follows from the conversation.
     let words = ["message", "send", &by_id, "--context", "staging", "context", "-ojson"];
     assert_eq!(count(&home.call(&words).ok().json()), (id.clone(), 3));
-    assert_eq!(sent(&conversations(&home)[0]).len(), 3, "what a call without a session says is stored");
+    assert_eq!(sent(&conversations(&home)[0]).len(), 3, "a message without a session is stored");
     // The session that has it lives, and keeps it.
     assert_eq!(count(&ask(&home, agent.url(), &["--session", "one"]).ok().json()), (id, 4));
     // The account is part of the binding.

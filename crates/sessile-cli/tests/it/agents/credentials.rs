@@ -77,9 +77,9 @@ fn session_context_decides_the_credential() {
     }
     assert_eq!(listed(&home), json!({ "bound": true, "bare": false }));
     home.write(".config/sessile/contexts/bound.toml", binding("missing"));
-    assert_eq!(listed(&home)["bound"], false, "what is bound is not there");
+    assert_eq!(listed(&home)["bound"], false, "the bound credential is missing");
     std::fs::remove_file(home.path(".config/sessile/contexts/bound.toml")).unwrap();
-    assert_eq!(listed(&home)["bound"], false, "the context is gone");
+    assert_eq!(listed(&home)["bound"], false, "the context was deleted");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn credential_helper_is_not_run_by_agent_list() {
     assert_eq!(listed(&home), json!({ "a": null }));
     assert!(!home.path("was-run").exists());
     home.call(&["auth", "list"]).run();
-    assert!(home.path("was-run").exists(), "it would have been seen");
+    assert!(home.path("was-run").exists(), "the test detects a started helper");
 }
 
 /// A keychain that hangs up on everyone, and counts them.
@@ -146,7 +146,7 @@ fn vault_is_opened_once_and_only_on_request() {
     home.write(".config/sessile/config.toml", "vault.backend = \"keychain\"\n");
     start(&home, &["--name", "work"]);
     for args in [&["conversation", "list", "-ojson"][..], &["session", "list", "--conversations", "-ojson"]] {
-        assert_eq!(opened(args), 0, "{args:?}: there are no conversations");
+        assert_eq!(opened(args), 0, "{args:?}: no conversation exists");
     }
     home.write(".config/sessile/config.toml", "");
     for name in ["a", "b", "c"] {

@@ -22,7 +22,7 @@ fn task_that_ended_elsewhere_is_reported_once() {
         );
         let next = say("task more").ok();
         let next: serde_json::Value = serde_json::from_str(next.stdout().lines().last().unwrap()).unwrap();
-        assert_eq!(next["context_id"], asked["context_id"], "the conversation goes on");
+        assert_eq!(next["context_id"], asked["context_id"], "the conversation continues");
         assert_ne!(next["task_id"], asked["task_id"]);
         assert_eq!(next["state"], "completed");
     }

@@ -151,11 +151,11 @@ fn redirect_or_card_sends_no_credential_to_another_origin() {
             }
             let said = format!("a text for {place:?} {word}");
             let done = clean(home.call(&["message", word, agent.url(), &said, "-ojson"]).run());
-            assert!(agent.heard(SECRET), "it goes to its own agent");
+            assert!(agent.heard(SECRET), "the credential reaches its own agent");
             assert!(!other.heard(SECRET), "{}", done.told());
             if place == Some(MisbehaviourPoint::Calls) {
                 assert_eq!((done.status(), done.code().as_str()), (Some(1), "AGENT_UNUSABLE"));
-                assert!(!other.heard(&said), "what is said is not sent on");
+                assert!(!other.heard(&said), "the message is not forwarded");
             }
             if let Some(place) = place {
                 agent.misbehave(place, None);

@@ -31,8 +31,8 @@ fn concurrent_change_during_a_stream_is_kept() {
     let (end, status) = stream.end();
     assert_eq!((status, end["state"].as_str()), (Some(0), Some("completed")));
     let all = conversations(&home);
-    assert_eq!(all.len(), 11, "one that was cleared is gone, and nothing else is");
-    let long = all.iter().find(|one| one["name"] == "long").expect("its name stays");
+    assert_eq!(all.len(), 11, "only the cleared conversation is deleted");
+    let long = all.iter().find(|one| one["name"] == "long").expect("the conversation keeps its name");
     assert_eq!((&long["id"], &long["context_id"]), (&found["id"], &context.as_str().into()));
     assert_eq!(long["task_state"], "completed");
     let mut said = sent(long);
@@ -64,7 +64,7 @@ fn unknown_session_has_no_conversations() {
     let (home, agent) = (home(), agent());
     home.call(&["message", "send", agent.url(), "echo hi", "--session", "work"]).ok();
     let _ = home.call(&["conversation", "clear", "--all", "--session", "wrok", "--yes"]).run();
-    assert_eq!(conversations(&home).len(), 1, "those of another session stay");
+    assert_eq!(conversations(&home).len(), 1, "conversations of other sessions stay");
     let listed = home.call(&["conversation", "list", "--session", "wrok", "-ojson"]).run();
     assert!(!listed.stdout().contains(agent.url()), "{}", listed.told());
 }

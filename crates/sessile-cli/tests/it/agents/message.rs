@@ -91,7 +91,7 @@ fn forgotten_task_is_reported_before_a_new_one_starts() {
     assert_eq!(
         (agent.count("SendStreamingMessage"), agent.count("SendMessage")),
         (before + 1, 0),
-        "nothing is sent again by itself"
+        "the message is sent once"
     );
 }
 

@@ -40,7 +40,7 @@ fn set_pin(home: &Home, pin: &str) {
     tty.type_line(pin);
     let (text, status) = tty.finish();
     assert_eq!(status, 0, "{text}");
-    assert!(!text.contains(pin), "what is typed is not seen: {text}");
+    assert!(!text.contains(pin), "the typed PIN is not echoed: {text}");
 }
 
 /// Tries to approve with a PIN.
@@ -49,7 +49,7 @@ fn with_pin(home: &Home, pin: &str) -> (String, i32) {
     tty.expect("PIN: ");
     tty.type_line(pin);
     let (text, status) = tty.finish();
-    assert!(!text.contains(pin), "what is typed is not seen: {text}");
+    assert!(!text.contains(pin), "the typed PIN is not echoed: {text}");
     (text, status)
 }
 
@@ -229,7 +229,7 @@ fn yes_is_no_pin() {
     let (text, status) = tty.finish();
     assert_eq!(status, 7, "{text}");
     assert!(text.contains("PIN required"), "{text}");
-    assert!(!text.contains("[y/N]"), "and nothing else is asked: {text}");
+    assert!(!text.contains("[y/N]"), "no other prompt appears: {text}");
     assert!(!is_open(&home));
 }
 

@@ -85,7 +85,11 @@ fn an_existing_one_is_replaced_only_with_a_yes() {
     "#);
     assert!(home.read(".config/sessile/contexts/dev.toml").contains("first"));
     home.call(&["context", "create", "dev", "--yes", "--env", "A=1"]).ok();
-    assert_eq!(home.read(".config/sessile/contexts/dev.toml"), "[env]\nA = \"1\"\n", "the old one is gone");
+    assert_eq!(
+        home.read(".config/sessile/contexts/dev.toml"),
+        "[env]\nA = \"1\"\n",
+        "the old context is replaced"
+    );
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn a_project_can_have_contexts_of_its_own() {
     assert!(home.path("project/.sessile/contexts/dev.toml").exists());
     let json = home.call(&["context", "show", "dev", "-ojson"]).cwd("project").ok().json();
     assert_eq!(json["home"], "project");
-    assert_eq!(json["trusted"], true, "who made it has read it");
+    assert_eq!(json["trusted"], true, "the creator's context is trusted");
     home.call(&["context", "show", "dev"]).run().exit(5);
 }
 

@@ -16,7 +16,7 @@ fn closed_input_deletes_nothing() {
     hint: pass --yes to confirm
     "#);
     let piped = home.call(&["context", "delete", "old"]).stdin("y\n").run().exit(2);
-    assert!(piped.stderr().contains("--yes"), "a pipe is nobody: {}", piped.told());
+    assert!(piped.stderr().contains("--yes"), "a pipe cannot confirm: {}", piped.told());
     assert_eq!(home.tree(), before);
 }
 

@@ -195,7 +195,7 @@ fn only_some_contexts_are_created() {
     assert!(home.path(".config/sessile/contexts/staging.toml").exists());
     assert!(!home.path(".config/sessile/contexts/production.toml").exists());
     let done = home.call(&["import", "--only", "nosuch", "--yes"]).run().exit(2);
-    assert!(done.stderr().contains("production"), "it names what is proposed: {}", done.told());
+    assert!(done.stderr().contains("production"), "the error names the proposed contexts: {}", done.told());
 }
 
 #[test]

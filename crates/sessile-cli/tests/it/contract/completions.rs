@@ -47,7 +47,7 @@ fn bash_completes_the_contexts_that_exist() {
     assert_eq!(bash(&home, "sessile context delete p"), ["prod"]);
     assert_eq!(bash(&home, "sessile --context st"), ["stable", "staging"]);
     home.call(&["context", "create", "standby"]).ok();
-    assert_eq!(bash(&home, "sessile context show stan"), ["standby"], "one that was made just now");
+    assert_eq!(bash(&home, "sessile context show stan"), ["standby"], "a new context is completed");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn the_compose_file_fits_the_program_and_the_proxy() {
         .collect();
     assert_eq!(servers.len(), 3, "{servers:?}");
     for server in servers {
-        assert!(scalars.iter().any(|word| word == server), "{server} is no service");
+        assert!(scalars.iter().any(|word| word == server), "service {server} not found");
     }
     assert_eq!(proxy.matches('{').count(), proxy.matches('}').count());
 }

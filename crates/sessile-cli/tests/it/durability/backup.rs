@@ -182,7 +182,11 @@ fn what_can_be_read_of_a_damaged_store_is_saved() {
     let now = live(&home);
     assert!(ids.iter().all(|id| now.contains(id)), "every session is there");
     let whole = |path: &&PathBuf| !path.to_str().unwrap().ends_with(['l', 'm']);
-    assert_eq!(beside(&home, "damaged").iter().filter(whole).count(), 1, "its log and memory aside");
+    assert_eq!(
+        beside(&home, "damaged").iter().filter(whole).count(),
+        1,
+        "one damaged database, not counting its log and shared memory"
+    );
     let next = home.call(&["lock", "acquire", "l", "--quiet"]).ok().stdout();
     assert!(next.trim().parse::<i64>().unwrap() > token.trim().parse::<i64>().unwrap());
     home.call(&["doctor"]).ok();

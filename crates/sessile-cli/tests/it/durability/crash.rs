@@ -60,7 +60,10 @@ impl Killer {
         child.kill().unwrap();
         let done = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success() || done.status.code().is_none(), "it failed by itself: {stderr}");
+        assert!(
+            done.status.success() || done.status.code().is_none(),
+            "the program failed before the kill: {stderr}"
+        );
         let is_over = done.status.success();
         self.survived += usize::from(is_over);
         // What was learnt on a busy machine would miss every call on an idle one, and the other way round.
@@ -157,7 +160,7 @@ fn a_killed_create_rename_or_delete_leaves_a_selection_that_exists() {
             0 => {
                 let done = killer.kill(home.call(&["context", "create", &extra, "--env", "A=1"]));
                 let exists = home.path(format!(".config/sessile/contexts/{extra}.toml")).exists();
-                assert!(exists || !done, "an acknowledged context is gone");
+                assert!(exists || !done, "an acknowledged context is missing");
             }
             1 => {
                 let done = killer.kill(rename(&selected, &renamed));

@@ -34,7 +34,7 @@ fn a_killed_start_set_or_stop_is_whole_or_absent() {
             0 => {
                 let done = killer.kill(begin(number));
                 let found = home.call(&["session", "show", &name(number), "-ojson"]).run();
-                assert!(found.status() == Some(0) || !done, "an acknowledged session is gone");
+                assert!(found.status() == Some(0) || !done, "an acknowledged session is missing");
                 if found.status() == Some(0) {
                     let id = found.json()["id"].as_str().unwrap().to_owned();
                     // It is whole: it can be used at once.

@@ -74,7 +74,7 @@ fn open_doors_are_found_with_the_command_that_shuts_them() {
             assert!(std::process::Command::new("sh").args(["-c", fix]).status().unwrap().success());
         }
     }
-    assert_eq!(findings(&home, 0), [], "the commands mend it");
+    assert_eq!(findings(&home, 0), [], "the suggested commands repair the installation");
 }
 
 #[test]

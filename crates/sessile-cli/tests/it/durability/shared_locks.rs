@@ -148,7 +148,7 @@ fn line_advances_when_the_first_waiter_is_killed_stopped_or_times_out() {
         assert_eq!(home.read("order"), "second\nthird\n", "{way}");
         if way == "STOP" {
             signal(&first, "CONT");
-            assert!(first.wait().unwrap().success(), "it waits anew when it goes on");
+            assert!(first.wait().unwrap().success(), "the continued waiter rejoins the queue");
             assert_eq!(home.read("order"), "second\nthird\nfirst\n");
         }
         let _ = first.wait();

@@ -170,7 +170,7 @@ mod identity {
             assert!(!is_open(home.call(&[])), "{change}");
             assert_eq!(home.call(&["context", "approve", "--list", "-ojson"]).ok().json(), json!([]));
             let all = home.call(&["context", "approve", "--list", "--all", "-ojson"]).ok().json();
-            assert_eq!(all.as_array().unwrap().len(), 1, "it stays on record");
+            assert_eq!(all.as_array().unwrap().len(), 1, "the approval stays on record");
             let status = home.call(&["status", "--context", "prod"]).ok().stdout();
             assert!(status.contains("approval (shut)"), "{status}");
         }

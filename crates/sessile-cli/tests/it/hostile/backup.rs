@@ -235,7 +235,7 @@ fn restore_does_not_resume_operations_of_the_backup() {
     restore(&home, "copy").ok();
     home.call(&["context", "create", "c"]).ok();
     assert!(home.read(".config/sessile/contexts/b.toml").contains("A = \"2\""));
-    assert!(!home.path(".config/sessile/contexts/a.toml").exists(), "the rename was taken back");
+    assert!(!home.path(".config/sessile/contexts/a.toml").exists(), "the rename was reverted");
     assert_eq!(home.call(&["context", "current"]).ok().stdout(), "b\n");
     let states: BTreeSet<String> =
         sql(home.path(STORE), &["SELECT DISTINCT state FROM operation"]).into_iter().collect();

@@ -343,7 +343,7 @@ fn forgotten_or_removed_session_stays_ended() {
     home.call(&["session", "clear", &id, "--yes"]).ok();
     home.call(&["backup", "restore", "live", "--yes"]).ok();
     assert!(!live(&home).contains(&id));
-    assert_eq!(live(&home).len(), 1, "the first one has its room and goes on");
+    assert_eq!(live(&home).len(), 1, "the first session has its room and stays live");
 }
 
 #[test]

@@ -242,7 +242,10 @@ fn process_that_waits_for_a_command_dumps_no_core() {
     // The command itself can dump its core, so the test would have seen one.
     dump(&home, runs[0], Some("pid"));
     let cores = home.tree().into_iter().filter(|(_, content)| content.starts_with(b"\x7fELF"));
-    assert!(cores.count() > 0, "this machine writes no core files, which the test needs: see core_pattern");
+    assert!(
+        cores.count() > 0,
+        "the test requires core files, and this machine writes none: see core_pattern"
+    );
 }
 
 #[test]

@@ -161,7 +161,7 @@ mod changed_copies {
         assert_eq!(ephemeral(&[], &switch), told);
         assert_eq!(ephemeral(&["--quiet"], &switch), "");
         assert_eq!(ephemeral(&[], &["kubectl", "config", "current-context"]), "");
-        assert_eq!(ephemeral(&["--session", "named"], &switch), "", "its copies stay");
+        assert_eq!(ephemeral(&["--session", "named"], &switch), "", "the named session keeps its copies");
         let made = "mkdir -p \"$DOCKER_CONFIG\" && echo '{}' > \"$DOCKER_CONFIG/config.json\"";
         let told = ephemeral(&[], &["sh", "-c", made]);
         assert!(told.contains("docker"), "{told}");

@@ -42,7 +42,7 @@ fn output_is_passed_on_stream_by_stream_and_kept() {
     let shown = home.call(&["session", "show", "s1", "-ojson"]).ok().json();
     assert_eq!(shown["logs"][0]["size"], 13, "{shown}");
     assert_eq!(shown["logs"][0]["words"][0], "sh");
-    assert_eq!(shown["changed"], serde_json::json!([]), "a copy of output is no copy of tool state");
+    assert_eq!(shown["changed"], serde_json::json!([]), "a copy of output does not count as tool state");
     assert!(home.call(&["session", "show", "s1"]).ok().stdout().contains("13 bytes"));
     for entry in std::fs::read_dir(room(&home).join("output")).unwrap().flatten() {
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");

@@ -59,7 +59,7 @@ mod kubeconfig_files {
             kube.join("bin/login").components().collect::<Vec<_>>()
         );
         assert_eq!(at("/users/0/user/exec/args/0"), "./stays");
-        assert_eq!(at("/users/1/user/exec/command"), "gke-auth", "it is found on the search path");
+        assert_eq!(at("/users/1/user/exec/command"), "gke-auth", "the program is found on PATH");
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod the_real_home {
         let call = run(&home, &[], &command).no_env("HOME").env("SESSILE_STATE_DIR", &state);
         assert_eq!(call.ok().stdout(), "a\n");
         let done = run(&home, &["-ojson"], &command).env("HOME", "/dev/null").run().exit(125);
-        assert_eq!(done.code(), "IO", "one that cannot be is told");
+        assert_eq!(done.code(), "IO", "a home that cannot be created is reported");
         assert!(done.json_error()["message"].as_str().unwrap().contains("/dev/null/"), "{}", done.told());
     }
 }
@@ -240,7 +240,7 @@ mod shared {
             cat \"$XDG_CONFIG_HOME/pip/pip.conf\"; echo private > \"$XDG_CONFIG_HOME/pip/pip.conf\"";
         let told = run(&home, S1, &["sh", "-c", script]).ok().stdout();
         assert_eq!(told, "other\n[global]\ntimeout = 5\n");
-        assert_eq!(home.read(".config/other/settings"), "new\n", "what no profile knows is shared");
+        assert_eq!(home.read(".config/other/settings"), "new\n", "files without a profile are shared");
         assert_eq!(home.read(".config/pip/pip.conf"), "[global]\ntimeout = 5\n");
     }
 }

@@ -365,7 +365,7 @@ mod between {
         let pid = home.read("pid");
         assert!(lives(&pid));
         home.call(&["session", "gc"]).ok();
-        assert_eq!(live(&home).len(), 1, "it is in use");
+        assert_eq!(live(&home).len(), 1, "the session is in use");
         kill(&pid, "KILL");
         eventually("the end of the room", || {
             home.call(&["session", "gc"]).ok();

@@ -103,7 +103,7 @@ fn ctrl_c_ends_a_command_that_does_nothing_about_it() {
         shell.interrupt();
         assert!(shell.run("echo status $?").0.contains("status 130"), "{way}");
     }
-    assert_eq!(live(&home).len(), 1, "the ephemeral one is gone");
+    assert_eq!(live(&home).len(), 1, "the ephemeral session was deleted");
     leave(shell);
 }
 

@@ -105,7 +105,7 @@ mod profiles {
         assert!(!done.stdout().contains("MY_GIT=") && done.stdout().contains("GIT_CONFIG_GLOBAL="));
         assert!(done.stderr().contains("already exists"), "{}", done.stderr());
         home.write("p/.sessile/tools/new.toml", NEW.replace("NEW_HOME", "PATH"));
-        assert!(!env().stdout().contains("PATH=/home"), "what was changed since is not trusted");
+        assert!(!env().stdout().contains("PATH=/home"), "a profile changed after trust is not trusted");
     }
 
     #[test]
@@ -179,7 +179,11 @@ mod check {
         let done = home.call(&["tool", "check", "word"]).run().exit(1);
         assert!(done.stdout().contains("NOT ISOLATED"), "{}", done.told());
         assert!(done.stdout().contains("session 1 selected \"w1\" but read \"w2\""), "{}", done.told());
-        assert!(done.stdout().contains("new ~/.word (3 bytes)"), "every byte is told: {}", done.told());
+        assert!(
+            done.stdout().contains("new ~/.word (3 bytes)"),
+            "the report counts every byte: {}",
+            done.told()
+        );
         assert!(!home.path(".word").exists(), "and none of it is here");
     }
 

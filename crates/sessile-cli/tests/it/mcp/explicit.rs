@@ -175,7 +175,10 @@ fn a_server_works_in_its_session_and_what_is_named_wins() {
     home.call(&["session", "stop", "work"]).ok();
     for (tool, given) in [("get_state", json!({})), ("run", json!({ "command": ["touch", "ran"] }))] {
         let told = refusal(&mut lost, tool, given);
-        assert!(told["code"].as_str().unwrap().starts_with("SESSION_"), "{tool} goes on in no other: {told}");
+        assert!(
+            told["code"].as_str().unwrap().starts_with("SESSION_"),
+            "{tool} does not continue in another session: {told}"
+        );
     }
     assert!(!home.path("ran").exists());
 }
@@ -266,7 +269,7 @@ fn a_named_session_has_its_own_context_and_a_new_one_the_server_s() {
             assert_eq!(shown["context"], context, "{session}");
         }
         let set = result(&mut client, "set_state", json!({ "key": "k", "value": 1, "session": "there" }));
-        assert_eq!(set["context"], "dev", "what was changed says where");
+        assert_eq!(set["context"], "dev", "the result of a change names the context");
     }
 }
 

@@ -249,13 +249,13 @@ fn answer_opens_a_context_once() {
     assert_ne!(
         ask(answered.clone(), &question["requestState"])["resultType"],
         "input_required",
-        "it is open now"
+        "the context is approved now"
     );
     home.call(&["context", "approve", "prod", "--revoke"]).ok();
     assert_eq!(
         ask(answered, &question["requestState"])["resultType"],
         "input_required",
-        "the person is asked anew"
+        "the server prompts again"
     );
 }
 
@@ -352,7 +352,11 @@ fn an_explicit_guard_wants_the_context_named() {
     assert!(home.path("ran").exists());
     let session = result(&mut client, "start_session", json!({ "context": "named" }))["id"].clone();
     let inside = json!({ "command": ["true"], "session": session });
-    assert_eq!(result(&mut client, "run", inside)["exit_code"], 0, "its session is pinned to it by name");
+    assert_eq!(
+        result(&mut client, "run", inside)["exit_code"],
+        0,
+        "the session is pinned to the named context"
+    );
 }
 
 #[test]

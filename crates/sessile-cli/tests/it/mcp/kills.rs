@@ -63,7 +63,7 @@ fn every_handle_outlives_the_server() {
     let shown = result(&mut last, "show_conversation", json!({ "conversation": "talk", "session": "work" }));
     assert_eq!((&shown["context_id"], &shown["task_id"]), (&said["context_id"], &said["task_id"]));
     let answer = json!({ "agent": agent.url(), "text": "ann", "session": "work", "conversation": "talk" });
-    assert_eq!(result(&mut last, "send_message", answer)["text"], "hello ann", "the task goes on");
+    assert_eq!(result(&mut last, "send_message", answer)["text"], "hello ann", "the task continues");
     result(&mut last, "stop_session", json!({ "session": session }));
     assert_eq!(result(&mut last, "list_sessions", json!({}))["count"], 0);
 }
@@ -155,6 +155,6 @@ fn what_a_command_leaves_running_does_not_hold_up_its_result() {
     let ran = result(&mut client, "run", json!({ "command": ["sh", "-c", "sleep 60 & echo $!"] }));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let pid = ran["stdout"].as_str().unwrap().trim();
-    assert!(lives(pid), "what it meant to leave is its own");
+    assert!(lives(pid), "the background process survives");
     signal(pid.parse().unwrap(), "KILL");
 }

@@ -132,7 +132,7 @@ fn time_limits_are_kept() {
     let answer = result(&mut client, "run", given);
     assert_eq!((&answer["timed_out"], &answer["exit_code"]), (&json!(true), &Value::Null), "{answer}");
     let said: Vec<&str> = answer["stdout"].as_str().unwrap().lines().collect();
-    assert_eq!((said[1], lives(said[0])), ("said", false), "what it printed is kept");
+    assert_eq!((said[1], lives(said[0])), ("said", false), "the output so far is kept");
     assert_eq!(answer["stderr"], "");
     let mut given = script("echo '{\"error\":{}}' >&2; printf part >&2; exec sleep 600");
     given["timeout"] = json!("300ms");
@@ -219,7 +219,11 @@ fn standard_input_and_the_directory_are_as_given() {
     let answer = result(&mut client, "run", json!({ "command": ["cat"], "stdin": stdin }));
     assert_eq!(answer["stdout"], stdin);
     for given in [json!({ "command": ["cat"] }), json!({ "command": ["cat"], "stdin": "" })] {
-        assert_eq!(result(&mut client, "run", given)["stdout"], "", "it does not wait for the client's");
+        assert_eq!(
+            result(&mut client, "run", given)["stdout"],
+            "",
+            "the command does not read the client's input"
+        );
     }
     let unread = json!({ "command": ["true"], "stdin": "x".repeat(1 << 20) });
     assert_eq!(result(&mut client, "run", unread)["exit_code"], 0);
@@ -262,5 +266,5 @@ fn what_an_agent_sends_beside_words_is_handed_on() {
     assert!(send("file").to_string().contains("ZXZpbCAA"));
     let words = send("echo hello");
     assert!(words["text"].as_str().unwrap().contains("hello"), "{words}");
-    assert!(words.get("reply").is_none(), "it would be said twice: {words}");
+    assert!(words.get("reply").is_none(), "the reply occurs once: {words}");
 }

@@ -61,7 +61,7 @@ fn refusal(client: &mut McpClient, tool: &str, arguments: Value) -> Value {
 #[track_caller]
 fn refused(result: &Value) -> Value {
     assert_eq!(result["isError"], true, "{result}");
-    assert!(result.get("structuredContent").is_none(), "it would be held against the schema: {result}");
+    assert!(result.get("structuredContent").is_none(), "an error has no structured content: {result}");
     let told: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert!(told["error"]["message"].is_string(), "{told}");
     told["error"].clone()

@@ -92,7 +92,7 @@ fn a_crowd_of_servers_and_commands_loses_no_update() {
     let mut revisions = revisions.into_inner().unwrap();
     revisions.sort_unstable();
     revisions.dedup();
-    assert_eq!(revisions.len(), all, "no revision was given twice");
+    assert_eq!(revisions.len(), all, "every revision is unique");
 }
 
 #[test]

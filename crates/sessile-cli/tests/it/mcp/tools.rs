@@ -212,7 +212,11 @@ fn sessions_and_conversations_are_listed_with_what_goes_on_in_them() {
         assert_eq!(one["has_credentials"], false);
         assert!(one["context_id"].is_string() && one["task_id"].is_string(), "{one}");
     }
-    assert_eq!(result(&mut client, "list_conversations", json!({}))["count"], 3, "those of all sessions");
+    assert_eq!(
+        result(&mut client, "list_conversations", json!({}))["count"],
+        3,
+        "conversations of all sessions are listed"
+    );
     let keep = ["auth", "set", "--url", world.agent.url(), "--bearer-token-stdin"];
     world.home.call(&keep).stdin("s3cret-token").ok();
     let sessions = result(&mut client, "list_sessions", json!({}));

@@ -57,7 +57,7 @@ fn python() -> PathBuf {
     let entry = "test-tools/fastapi/bin/python";
     let tested = std::env::current_exe().unwrap();
     let found = tested.ancestors().map(|dir| dir.join(entry)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("this test needs FastAPI, in target/{entry}; scripts/test installs it"))
+    found.unwrap_or_else(|| panic!("FastAPI not found in target/{entry}; scripts/test installs it"))
 }
 
 fn probe(home: &Home, url: &str, flags: &[&str]) -> Value {

@@ -227,7 +227,7 @@ fn two_restores_revive_nothing_and_repeat_no_number() {
     assert_eq!(service.client(&eve).send("GET", "/v1/me", None).0, 401, "a disabled user came back");
     let client = service.client(&ann);
     assert!(client.get(&ended)["ended_ms"].is_number());
-    assert!(client.get(&kept)["ended_ms"].is_null(), "what was live goes on");
+    assert!(client.get(&kept)["ended_ms"].is_null(), "the live session stays live");
     assert!(client.get(&kept)["revision"].as_i64().unwrap() > session);
     assert!(client.get(&format!("{kept}/state/k"))["revision"].as_i64().unwrap() > revision);
     let next = client.ok("PUT", &format!("{kept}/state/later"), &json!(2))["revision"].as_i64().unwrap();

@@ -135,7 +135,7 @@ fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
     );
     assert_eq!(found, Violation::default());
     if faults.is_some() {
-        assert!(pair.sent_again() > 0, "it was in their midst");
+        assert!(pair.sent_again() > 0, "faults occurred during requests");
         assert_eq!(happened.outages, usize::from(outage.is_some()));
     }
 }
@@ -309,7 +309,7 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Activity {
         let (path, key) = (format!("/v1/locks/deploy?token={token}"), format!("{key}-release"));
         let release = Ask { method: "DELETE", path: &path, key: Some(&key), if_match: None, body: None };
         let (status, left) = client.ask(&release).await;
-        assert_eq!(status, 204, "nobody else had it meanwhile: {} {key}: {left}", user.name);
+        assert_eq!(status, 204, "the lock had no other holder meanwhile: {} {key}: {left}", user.name);
         had.push(LeaseInterval { from, until, token });
     }
     Activity::Locked { user: at, had }

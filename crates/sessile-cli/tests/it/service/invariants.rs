@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(wrong("ann", &all, &both), Violation::default());
         assert_eq!(wrong("ann", &a, &both).lost, 1);
         assert_eq!(wrong("bob", &all, &both).leaked, 4);
-        assert_eq!(wrong("ann", &all, &both[..1]).unfenced, 1, "nobody was told of it");
+        assert_eq!(wrong("ann", &all, &both[..1]).unfenced, 1, "the write was not acknowledged");
         let mixed = [a[0].clone(), b[0].clone(), a[1].clone(), b[1].clone()];
         assert_eq!(wrong("ann", &mixed, &both).interleaved, 2);
         let stale = [said(3, 2, "ann", "b", 0, 0), said(4, 2, "ann", "b", 1, 0)];

@@ -84,7 +84,7 @@ impl Service {
             .strip_prefix("serving on http://")
             .and_then(|rest| rest.split_whitespace().next())
             .map(str::parse);
-        let Some(Ok(address)) = address else { panic!("it said {line:?}") };
+        let Some(Ok(address)) = address else { panic!("unexpected start line {line:?}") };
         Service { child, address, _stdout: stdout }
     }
 

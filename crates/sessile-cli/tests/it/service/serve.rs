@@ -23,7 +23,7 @@ fn users_see_only_their_sessions() {
         let (theirs, none) = (format!("{session}{path}"), format!("{absent}{path}"));
         let seen = bob.send("GET", &theirs, None);
         assert_eq!(seen.0, 404, "{theirs}: {}", seen.1);
-        assert_eq!(seen, bob.send("GET", &none, None), "as one that nobody has");
+        assert_eq!(seen, bob.send("GET", &none, None), "the same answer as for a missing session");
         assert_eq!(nobody.send("GET", &theirs, None).0, 401);
     }
     for (path, body) in
@@ -255,7 +255,7 @@ fn secret_that_others_can_read_is_used_with_a_warning_of_serve() {
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
         let done = serve();
         assert_eq!(done.stderr().matches("can be read by other users").count(), warnings, "{}", done.told());
-        assert!(done.stderr().contains("cert.pem"), "it is read all the same: {}", done.told());
+        assert!(done.stderr().contains("cert.pem"), "the exposed key is still used: {}", done.told());
     }
 }
 

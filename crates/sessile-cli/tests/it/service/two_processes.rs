@@ -45,7 +45,7 @@ fn two_processes_share(store: &Store<'_>) {
     let since = Instant::now();
     here.ok("POST", &commit(&first["token"]), &json!({ "messages": ["one"] }));
     let (second, when) = waits.join().unwrap();
-    assert!(when - since < Duration::from_secs(5), "it is handed on at once");
+    assert!(when - since < Duration::from_secs(5), "the next waiter gets the turn at once");
     assert!(second["token"].as_i64() > first["token"].as_i64());
     assert_eq!(second["history"].as_array().unwrap().len(), 2, "with what the other process wrote");
     // A turn that one process gave can be ended at the other; and only once.

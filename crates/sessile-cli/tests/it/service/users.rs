@@ -82,14 +82,18 @@ fn token_is_printed_once_listed_without_secret_and_revoked() {
     let session = whole.session();
     assert_eq!(reader.send("GET", &session, None).0, 200);
     let said = serde_json::json!({ "messages": ["hi"] });
-    assert_eq!(reader.send("POST", &format!("{session}/messages"), Some(&said)).0, 403, "it may only read");
+    assert_eq!(
+        reader.send("POST", &format!("{session}/messages"), Some(&said)).0,
+        403,
+        "the token has the scope read only"
+    );
     store.call(&["user", "token", "revoke", second["id"].as_str().unwrap()]).ok();
-    assert_eq!(reader.send("GET", &session, None).0, 401, "it was taken back");
+    assert_eq!(reader.send("GET", &session, None).0, 401, "the token was revoked");
     assert_eq!(whole.send("GET", &session, None).0, 200, "and the other was not");
     store.call(&["user", "disable", "ann"]).ok();
-    assert_eq!(whole.send("GET", &session, None).0, 401, "she is shut out");
+    assert_eq!(whole.send("GET", &session, None).0, 401, "the user is disabled");
     store.call(&["user", "disable", "ann", "--undo"]).ok();
-    assert_eq!(whole.send("GET", &session, None).0, 200, "what she has stays");
+    assert_eq!(whole.send("GET", &session, None).0, 200, "the enabled user's session still exists");
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn store_files_contain_no_token() {
         assert!(!has(secret), "{}", path.display());
         said |= has("a canary");
     }
-    assert!(said, "it was looked where things are kept");
+    assert!(said, "the search covers the store's files");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_name_is_unique_among_live_sessions_and_free_again_afterwards() {
     assert_eq!(std::fs::read_dir(home.path(".local/state/sessile/rooms")).unwrap().count(), 1);
     home.call(&["session", "stop", "deploy"]).ok();
     let second = start(&home, &["--name", "deploy"]);
-    assert_eq!(shown(&home, "deploy")["id"], second.as_str(), "the live one is meant");
+    assert_eq!(shown(&home, "deploy")["id"], second.as_str(), "the name refers to the live session");
     assert_eq!(shown(&home, &first)["state"], "ended");
 }
 
@@ -164,7 +164,7 @@ fn on_a_terminal_it_becomes_the_terminals_session() {
     assert_eq!(other.run("sessile session state set k 1").1, 2, "another terminal has none");
     home.call(&["session", "state", "set", "k", "1"]).run().exit(2);
     let (text, status) = shell.run("setsid -w sessile session show </dev/null 2>&1 | cat");
-    assert!(text.contains("--session"), "what has no terminal has none: {status} {text}");
+    assert!(text.contains("--session"), "a process without a terminal has no selection: {status} {text}");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn sessions_do_not_see_each_others_values_or_settings() {
     assert_eq!(value(&a).exit(0).stdout(), "in a\n");
     value(&b).exit(5);
     home.call(&["config", "get", "env.A"]).run().exit(5);
-    assert!(!home.path(".config/sessile/config.toml").exists(), "it is the session's alone");
+    assert!(!home.path(".config/sessile/config.toml").exists(), "the setting stays in the session");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_context_is_edited_as_a_whole() {
         edited_by(&home, &["context", "edit", "dev"], "echo 'guard = \"explicit\"' >> \"$1\"").tty().finish();
     assert_eq!(status, 0, "{text}");
     assert_eq!(home.read(DEV), "# mine\nguard = \"explicit\"\n");
-    assert_eq!(kept(&home), [""; 0], "the copy is gone");
+    assert_eq!(kept(&home), [""; 0], "the temporary copy was removed");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_nearest_project_above_counts() {
     home.call(&["context", "use", "inner", "--dir"]).cwd("a/b/c").ok();
     assert_eq!(current("a/b/c"), "inner\n");
     assert_eq!(current("a"), "outer\n");
-    assert!(!home.path("a/b/c/.sessile").exists(), "--dir means the project there is");
+    assert!(!home.path("a/b/c/.sessile").exists(), "--dir uses the existing project");
 }
 
 #[test]

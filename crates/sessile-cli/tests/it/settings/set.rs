@@ -167,7 +167,7 @@ fn inside_a_session_it_is_the_sessions_unless_said_otherwise() {
     set(&["config", "set", "context", "dev"]).run().exit(7);
     assert!(!home.path("project/.sessile/local.toml").exists());
     set(&["config", "set", "lock-timeout", "9s", "--dir"]).ok();
-    assert!(home.path("project/.sessile/local.toml").exists(), "said is said");
+    assert!(home.path("project/.sessile/local.toml").exists(), "an explicit --dir creates the file");
 }
 
 #[test]

@@ -208,7 +208,11 @@ fn an_own_change_keeps_trust_but_gives_none() {
     assert_eq!(here(&home, &["context", "current"]).stdout(), "mine\n", "the rest is still unread");
     here(&home, &["trust", "--yes"]).exit(0);
     here(&home, &["config", "set", "lock-timeout", "8s", "--project"]).exit(0);
-    assert_eq!(here(&home, &["context", "current"]).stdout(), "theirs\n", "nobody else wrote there");
+    assert_eq!(
+        here(&home, &["context", "current"]).stdout(),
+        "theirs\n",
+        "the user's own change keeps the trust"
+    );
 }
 
 #[test]

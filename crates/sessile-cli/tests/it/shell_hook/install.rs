@@ -9,7 +9,7 @@ fn install_adds_the_line_once_and_remove_takes_it_out() {
         let home = home();
         home.write(file, own);
         home.call(&["hook", "install", shell]).run().exit(2);
-        assert_eq!(home.read(file), own, "nobody was asked");
+        assert_eq!(home.read(file), own, "without a confirmation the file is unchanged");
         let told = home.call(&["hook", "install", shell, "--yes"]).ok().stdout();
         assert!(told.contains("sessile hook") && told.contains(file), "{told}");
         let line = home.read(file).lines().last().unwrap().to_owned();

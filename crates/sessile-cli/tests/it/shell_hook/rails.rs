@@ -78,7 +78,7 @@ fn session_of_a_context_that_ends_is_renewed_only_by_the_person() {
         assert_none(&shell.targets(), program);
         let told = plain(&shell.run("sessile status"));
         assert!(told.contains("in step"), "{program}: {told}");
-        assert_eq!(shell.kubectl(), "", "{program}: it does not come back by itself");
+        assert_eq!(shell.kubectl(), "", "{program}: the target does not return by itself");
         shell.run("sessile context use staging");
         assert_eq!(shell.targets(), all("staging"), "{program}");
         own_after_detach(&mut shell);

@@ -320,7 +320,7 @@ fn a_passphrase_opens_the_vault_for_a_while() {
     let runtime = home.private_dir("runtime");
     let with_runtime = |call: Call| call.env("XDG_RUNTIME_DIR", &runtime);
     with_runtime(home.call(&["auth", "rekey", "--to", "passphrase", "--passphrase-file", "words"])).ok();
-    assert!(!home.path(".local/state/sessile/vault/key").exists(), "the old key opens nothing any more");
+    assert!(!home.path(".local/state/sessile/vault/key").exists(), "the old key is deleted");
     let locked = with_runtime(printed(&home)).run().exit(125);
     assert!(locked.stderr().contains("passphrase required"), "{}", locked.told());
     assert_eq!(home.call(&["auth", "list", "-ojson"]).run().exit(8).code(), "VAULT_LOCKED");

@@ -85,7 +85,7 @@ fn introspection_names_the_account_once() {
     login(&["--introspect"]);
     assert_eq!(user(), "ann");
     drop(server);
-    assert_eq!(user(), "ann", "status asks nobody");
+    assert_eq!(user(), "ann", "status sends no request");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn every_way(place: &str, home: &Home, own: &[&str], with: &dyn Fn(Call) -> Call
         let args =
             ["--verbose", "run", "--context", "all", "--session", "stays", "--", shell, "-c", ARGUMENTS];
         let done = sought.call("run", with(home.call(&args))).exit(0);
-        assert!(done.stdout().contains("cmdline"), "it has seen its arguments");
+        assert!(done.stdout().contains("cmdline"), "the command sees its own arguments");
     }
     let calls: [&[&str]; 12] = [
         &["auth", "list"],
@@ -173,7 +173,7 @@ fn no_way_into_a_file_leaves_a_trace() {
 fn no_way_into_a_keychain_leaves_a_trace() {
     let (home, keyring) = (home(), Keyring::new());
     every_way("a keychain", &home, &[], &|call| call.env("DBUS_SESSION_BUS_ADDRESS", keyring.address()));
-    assert!(home.path(DIR).join("keychain").exists(), "it was one");
+    assert!(home.path(DIR).join("keychain").exists(), "the vault was a keychain");
 }
 
 #[test]
@@ -201,7 +201,7 @@ esac"#,
     every_way("a helper", &home, &["kept"], &|call| {
         call.env("SESSILE_VAULT_BACKEND", "helper").env("SESSILE_VAULT_HELPER", &helper)
     });
-    assert!(home.read("called").contains("auth"), "it was asked");
+    assert!(home.read("called").contains("auth"), "the helper was started");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn no_login_leaves_a_trace() {
         let args = ["--verbose", "run", "--context", name, "--session", name, "--", "bash", "-c", ARGUMENTS];
         sought.call(name, home.call(&args)).exit(0);
         let token = printed(&home, name, &["T"]).ok().stdout();
-        assert!(sought.find(token.as_bytes()).is_some(), "what is looked for is what is there");
+        assert!(sought.find(token.as_bytes()).is_some(), "the search detects the token");
     }
     for args in [
         &["auth", "list"][..],
@@ -390,7 +390,7 @@ fn no_editor_is_shown_a_secret() {
     let (shown, status) = call.env("EDITOR", vault.path("input/editor")).tty().finish();
     assert_eq!(status, 0, "{shown}");
     sought.assert_not_in("a terminal", shown);
-    assert!(vault.read("edited").contains("HOME="), "it was there");
+    assert!(vault.read("edited").contains("HOME="), "the secret's variables reached the editor");
     sought.assert_not_in_files(&vault, &[INPUT]);
 }
 

@@ -45,13 +45,17 @@ fn own_life(home: &Home, server: &OidcServer, number: usize) -> [String; 2] {
         assert_eq!(before[1], format!("asked {number}"));
         home.write(&answer, format!("asked {number} again"));
     }
-    assert_eq!(read(), [format!("second of {number}"), before[1].clone()], "what is kept is not asked for");
+    assert_eq!(
+        read(),
+        [format!("second of {number}"), before[1].clone()],
+        "a cached output is not requested again"
+    );
     home.call(&["auth", "refresh", &other]).ok();
     let shown = home.call(&["auth", "show", &token, "--output", "json"]).ok();
     assert_eq!(shown.json()["name"], token.as_str());
     let after = read();
     assert_eq!(after[0], format!("second of {number}"));
-    assert_ne!(after[1], before[1], "what is renewed is another");
+    assert_ne!(after[1], before[1], "a renewed token differs");
     assert!(!asks_a_command || after[1] == format!("asked {number} again"));
     after
 }
@@ -180,7 +184,7 @@ fn fifty_processes_whose_server_is_down_or_refuses_keep_the_old_token() {
     expire(&home, "corp");
     all_are_told(&home, "sessile auth login corp");
     let counts = server.counts();
-    assert_eq!(counts.refresh_token, 1, "nothing was given");
+    assert_eq!(counts.refresh_token, 1, "no token was issued");
     // Those who waited are told what the others were.
     assert!((1..50).contains(&counts.refused_refresh_token), "{}", counts.refused_refresh_token);
 

@@ -173,7 +173,7 @@ fn a_killed_refresh_leaves_the_old_token_or_a_new_one() {
         let done = killer.kill(refresh(["robot", "asked"][at]));
         assert_clean(&home);
         let now = read();
-        assert!(now[at] != old[at] || !done, "an acknowledged one is gone, after kill {number}");
+        assert!(now[at] != old[at] || !done, "an acknowledged credential is missing after kill {number}");
         assert_eq!(now[1 - at], old[1 - at], "the other one stays, after kill {number}");
         old = now;
     }

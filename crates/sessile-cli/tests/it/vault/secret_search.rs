@@ -159,7 +159,7 @@ pub(super) struct Processes {
 impl Processes {
     /// Ends it; the arguments in which something was.
     pub(super) fn seen(self) -> BTreeSet<String> {
-        assert!(self.looks.load(Ordering::Relaxed) > 0, "nobody has looked");
+        assert!(self.looks.load(Ordering::Relaxed) > 0, "the search never ran");
         self.over.store(true, Ordering::Relaxed);
         self.watcher.join().unwrap()
     }

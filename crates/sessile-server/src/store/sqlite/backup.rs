@@ -401,7 +401,7 @@ mod tests {
                 .unwrap()
         };
         assert_eq!(ended(old), Some(10_000));
-        assert_eq!(ended(young), None, "it began after the last removal");
+        assert_eq!(ended(young), None, "the session began after the last removal");
     }
 
     #[test]

@@ -383,7 +383,7 @@ mod tests {
         reply.add(Some(piece("a", " two", true)), 1000).unwrap();
         assert_eq!(reply.text_since(3), Some(" two"));
         reply.add(Some(piece("a", "three and more", false)), 1000).unwrap();
-        assert_eq!(reply.text_since(7), None, "it was replaced");
+        assert_eq!(reply.text_since(7), None, "the streamed text was replaced");
         reply.add(Some(status(TaskState::Completed, "")), 1000).unwrap();
         assert_eq!(reply.text().unwrap(), "three and more");
         let long = Some(piece("a", &"x".repeat(1000), true));
@@ -443,7 +443,7 @@ mod tests {
         let mut reply = assembled(None, pieces);
         assert_eq!(reply.text_since(0), Some("one\ntwo"));
         reply.add(Some(piece("a", "!", true)), 1000).unwrap();
-        assert_eq!(reply.text_since(0), None, "it grew in the middle");
+        assert_eq!(reply.text_since(0), None, "the text grew in the middle");
         reply.add(Some(done()), 1000).unwrap();
         assert_eq!(reply.text().unwrap(), "one!\ntwo");
     }

@@ -254,7 +254,7 @@ fn log_lines_have_request_ids() {
     let reply = ann.send("GET", "/v1/sessions/nope", &[("x-request-id", "mine-1")], None);
     assert_eq!(reply.header("x-request-id"), Some("mine-1"));
     let made = ann.send("GET", "/v1/me", &[("x-request-id", "a b")], None);
-    assert_eq!(made.header("x-request-id").unwrap().len(), 36, "one that is no id is replaced");
+    assert_eq!(made.header("x-request-id").unwrap().len(), 36, "an invalid request id is replaced");
     let began = Instant::now();
     let line = loop {
         if let Some(line) = server.log().into_iter().find(|line| line["request_id"] == "mine-1") {

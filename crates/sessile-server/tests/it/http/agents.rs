@@ -195,7 +195,7 @@ fn agent_context_continues_only_in_step_with_the_session() {
     assert_eq!(
         (sent(&agent).1, sent(&agent).2),
         (context, Value::Null),
-        "the task is over, the context is not"
+        "the task has ended, and the context continues"
     );
     say(&session, "ask");
     ann.post(&format!("{session}/messages"), &json!({ "messages": ["never mind"] })).ok(201);
@@ -473,7 +473,11 @@ fn agent_context_belongs_to_one_session() {
     let say = |user: &Client, session: &str| said(&say(user, session, &[], "hi"));
     assert_eq!([say(&ann, &hers), say(&ann, &hers)], ["null", "\"default\""]);
     for (user, session) in [(&ann, &other), (&bob, &his)] {
-        assert_eq!([say(user, session), say(user, session)], ["null", "null"], "it is another session's");
+        assert_eq!(
+            [say(user, session), say(user, session)],
+            ["null", "null"],
+            "the context id belongs to another session"
+        );
     }
     assert_eq!(say(&ann, &hers), "\"default\"");
 }

@@ -130,14 +130,14 @@ fn newest_revision_needs_no_initialize() {
     assert_eq!(wrapped["result"]["isError"], false);
 
     let code = |reply: Reply, status: u16| reply.ok(status)["error"]["code"].as_i64().unwrap();
-    assert_eq!(code(inline(&ann, "ping", None, json!({})), 404), -32601, "it is gone");
+    assert_eq!(code(inline(&ann, "ping", None, json!({})), 404), -32601, "the method was removed");
     assert_eq!(code(inline(&ann, "no/such", None, json!({})), 404), -32601);
     assert_eq!(code(inline(&ann, "tools/call", None, start.clone()), 400), -32020, "no name");
     assert_eq!(code(inline(&ann, "tools/call", Some("stop_session"), start), 400), -32020, "another name");
     let list = |headers: &[(&str, &str)], params: Value| post(&ann, headers, &request("tools/list", params));
     let says = |version| json!({ "_meta": meta(version) });
     let (told, method) = (("mcp-protocol-version", INLINE), ("mcp-method", "tools/list"));
-    assert_eq!(code(list(&[told, method], json!({})), 400), -32602, "nothing is said");
+    assert_eq!(code(list(&[told, method], json!({})), 400), -32602, "the parameters lack the revision");
     let half = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": INLINE } });
     assert_eq!(code(list(&[told, method], half), 400), -32602);
     assert_eq!(code(list(&[method], says(INLINE)), 400), -32020, "no header");
@@ -236,7 +236,7 @@ fn tool_list_depends_on_the_scopes() {
     assert_eq!(nobody.header("www-authenticate"), Some("Bearer realm=\"sessile\""));
     let stranger = Client { secret: Some("sst_no".to_owned()), ..ann.clone() };
     post(&stranger, &[], &list).refused(401, "CREDENTIAL_REJECTED");
-    assert!(!names(&ann).contains(&"send_message".to_owned()), "nobody would answer");
+    assert!(!names(&ann).contains(&"send_message".to_owned()), "no upstream would reply");
     let error =
         post(&ann, &[], &request("tools/call", json!({ "name": "send_message", "arguments": {} }))).ok(200);
     assert_eq!(error["error"]["code"], -32602);

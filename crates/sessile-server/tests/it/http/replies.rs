@@ -263,7 +263,7 @@ fn reply_is_committed_after_the_client_disconnects() {
         let path = format!("{session}/messages?reply=true");
         ann.send("POST", &path, &[("idempotency-key", accept)], Some(body)).ok(201);
     }
-    assert_eq!(scripted.asked().len(), 2, "nobody was asked twice");
+    assert_eq!(scripted.asked().len(), 2, "the upstream gets one request per key");
     assert_eq!(ann.get(&format!("{session}/messages")).ok(200)["messages"].as_array().unwrap().len(), 4);
 }
 

@@ -15,7 +15,7 @@ fn program() -> PathBuf {
     let entry = "test-tools/schemathesis/bin/schemathesis";
     let tested = std::env::current_exe().unwrap();
     let found = tested.ancestors().map(|dir| dir.join(entry)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("this test needs target/{entry}; scripts/test installs it"))
+    found.unwrap_or_else(|| panic!("target/{entry} not found; scripts/test installs it"))
 }
 
 fn try_out(client: &Client, config: &str, args: &[&str]) {

@@ -58,7 +58,7 @@ fn too_many_or_large_settings_are_refused() {
     edit(some(0, 60)).ok(200);
     edit(some(50, 64)).ok(200);
     edit(json!({ "more": 1 })).refused(400, "INVALID_VALUE");
-    assert_eq!(ann.get(&path).ok(200)["settings"], some(0, 64), "it is as it was");
+    assert_eq!(ann.get(&path).ok(200)["settings"], some(0, 64), "the settings are unchanged");
     edit(json!({ "s1": 2 })).ok(200);
     edit(json!({ "s1": null, "more": 1 })).ok(200);
 }

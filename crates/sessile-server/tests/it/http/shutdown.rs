@@ -43,7 +43,7 @@ fn shutdown_finishes_requests_and_dismisses_waiters() {
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("turn.began"), "the stream ends as streams do");
-    assert!(std::net::TcpStream::connect(server.address).is_err(), "nobody is let in any more");
+    assert!(std::net::TcpStream::connect(server.address).is_err(), "new connections are refused");
     commit.write_all(body.as_bytes()).unwrap();
     let mut answer = String::new();
     commit.read_to_string(&mut answer).unwrap();

@@ -87,7 +87,7 @@ fn lock_excludes_within_a_user_only() {
     let next = ann.post("/v1/locks/deploy", &json!({ "ttl_ms": 50 })).ok(201);
     assert!(next["token"].as_i64().unwrap() > token);
     let after = ann.post("/v1/locks/deploy", &json!({})).ok(201);
-    assert!(after["token"].as_i64() > next["token"].as_i64(), "one that expired is taken over");
+    assert!(after["token"].as_i64() > next["token"].as_i64(), "an expired lock is taken over");
     assert_eq!(bob.get("/v1/locks").ok(200)["locks"], alone(&his));
     ann.post("/v1/locks/deploy", &json!({ "ttl_ms": 0 })).refused(400, "INVALID_VALUE");
     ann.post("/v1/locks/deploy", &json!({ "busy": "later" })).refused(400, "INVALID_VALUE");

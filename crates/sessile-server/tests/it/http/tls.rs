@@ -58,7 +58,9 @@ fn invalid_certificate_files_are_named() {
         (good.key.clone(), good.key.clone(), good.key.clone()),
         (good.cert.clone(), good.cert.clone(), good.cert.clone()),
     ] {
-        let Some(ServeError::Tls(path, _)) = bind(TlsFiles { cert, key }) else { panic!("it was taken") };
+        let Some(ServeError::Tls(path, _)) = bind(TlsFiles { cert, key }) else {
+            panic!("invalid TLS files were accepted")
+        };
         assert_eq!(path, named);
     }
     assert!(bind(good).is_none());

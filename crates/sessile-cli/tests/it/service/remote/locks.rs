@@ -181,7 +181,11 @@ fn lock_of_a_killed_command_expires() {
     let words = ["lock", "acquire", "deploy", "--output", "json", "--lock-timeout", "4s"];
     let done = two.call(&words).run().exit(6);
     assert_eq!(done.code(), "LOCK_HELD");
-    assert!(done.json_error()["message"].as_str().unwrap().contains("pid"), "it says who: {}", done.told());
+    assert!(
+        done.json_error()["message"].as_str().unwrap().contains("pid"),
+        "the error names the holder: {}",
+        done.told()
+    );
     assert!(holder.try_wait().unwrap().is_none(), "and the command runs on");
     holder.kill().unwrap();
     holder.wait().unwrap();
@@ -250,7 +254,7 @@ fn lock_run_returns_the_status_and_releases_at_once() {
     machine.call(&["run", "--lock", "l", "--timeout", "1s", "--", "sleep", "60"]).run().exit(124);
     machine.call(&["lock", "run", "l", "--", "no-such-program"]).run().exit(127);
     let taken = machine.call(&["lock", "acquire", "l", "--lock-timeout", "0"]).ok();
-    assert!(taken.stderr().contains(&machine.url), "it says where: {}", taken.told());
+    assert!(taken.stderr().contains(&machine.url), "the note names the server: {}", taken.told());
     machine.home.call(&["run", "--server", &machine.url, "--", "true"]).run().exit(125);
     let done = machine.call(&["lock", "run", "l", "--lock-timeout", "0", "--", "true"]).run().exit(125);
     assert!(done.stderr().contains("is held by"), "{}", done.told());

@@ -103,7 +103,7 @@ fn remote_message_is_sent_and_its_reply_streamed() {
     let mut stdout = child.stdout.take().unwrap();
     let mut seen = vec![0; "5 messages, ".len()];
     stdout.read_exact(&mut seen).unwrap();
-    assert_eq!(String::from_utf8_lossy(&seen), "5 messages, ", "it is there before the rest is said");
+    assert_eq!(String::from_utf8_lossy(&seen), "5 messages, ", "the first tokens arrive before the rest");
     go_on.send(()).unwrap();
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
