@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pruned_tree_is_used_for_what_it_can_parse_and_for_nothing_else() {
+    fn pruned_tree_parses_only_its_own_command() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         let parses = |line: &str| {
             let tree = pruned(&words(line), AfterUse::Drop);

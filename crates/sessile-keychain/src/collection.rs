@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_default_falls_back_to_login_or_a_persistent_collection() {
+    fn missing_default_collection_falls_back_to_login() {
         let chosen = |names: &[&str]| {
             let path = |name: &&str| ObjectPath::parse(&format!("/c/{name}")).unwrap();
             choose(names.iter().map(path).collect()).map(|path| path.as_str()[3..].to_owned())

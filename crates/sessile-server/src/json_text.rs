@@ -132,7 +132,7 @@ mod tests {
     use super::JsonText;
 
     #[test]
-    fn text_is_kept_but_for_white_space() {
+    fn text_is_kept_except_white_space() {
         let sent = "{ \"n\" : 123456789012345678901234567890,\n \"n\":0.10000000000000000000001, \"s\": \" \\\" \\u00e9\" }";
         let kept =
             "{\"n\":123456789012345678901234567890,\"n\":0.10000000000000000000001,\"s\":\" \\\" \\u00e9\"}";

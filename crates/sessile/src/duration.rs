@@ -77,7 +77,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_in_units_is_their_sum(days in 0_u64..999, minutes in 0_u64..99_999, millis in 0_u64..999) {
+        fn units_of_a_duration_add_up(days in 0_u64..999, minutes in 0_u64..99_999, millis in 0_u64..999) {
             let expected = Duration::from_millis(days * 86_400_000 + minutes * 60_000 + millis);
             prop_assert_eq!(parse(&format!("{days}d{minutes}m{millis}ms")), Some(expected));
         }

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_be_paths_flags_ids_or_escape_codes_are_refused() {
+    fn names_like_paths_flags_ids_or_escapes_are_refused() {
         for name in [
             "",
             "-",
@@ -258,7 +258,7 @@ mod tests {
     proptest! {
         /// A name becomes `NAME.toml` in a directory, a flag's value, and a line of output.
         #[test]
-        fn whatever_is_a_name_is_one_plain_file_in_its_directory(text in "[A-Za-z0-9._@/-]{0,70}|\\PC{0,12}|[\\x00-\\x7f]{1,4}") {
+        fn every_valid_name_is_one_plain_file(text in "[A-Za-z0-9._@/-]{0,70}|\\PC{0,12}|[\\x00-\\x7f]{1,4}") {
             let Ok(name) = text.parse::<ContextName>() else { return Ok(()) };
             prop_assert_eq!(name.as_str(), &text);
             let path = std::path::Path::new("dir").join(format!("{name}.toml"));

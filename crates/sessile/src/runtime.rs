@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_a_shared_directory_is_private_only_if_that_is_sticky() {
+    fn path_in_a_shared_directory_is_private_only_if_sticky() {
         let root = tempfile::tempdir().unwrap();
         let uid = rustix::process::getuid().as_raw();
         for (name, mode, wanted) in [("own", 0o755, true), ("sticky", 0o1777, true), ("open", 0o777, false)] {

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_from_what_only_sounds_like_one() {
+    fn secrets_differ_from_similar_names() {
         for (name, value) in [
             ("GH_TOKEN", "x"),
             ("db-password", "1234"),

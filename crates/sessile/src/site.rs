@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_url_is_refused() {
         for url in [
             "",
             "example.com",

@@ -151,7 +151,7 @@ mod tests {
 
     /// Each looks, and then sets what it makes of it; and each reads what it remembers.
     #[test]
-    fn a_store_that_does_not_see_to_it_is_found() {
+    fn store_that_is_not_linearizable_is_found() {
         let (value, both) = (AtomicI64::new(0), std::sync::Barrier::new(2));
         let client = || {
             let begun = tick();

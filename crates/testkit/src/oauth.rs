@@ -153,7 +153,7 @@ mod tests {
     use crate::node::get;
 
     #[test]
-    fn it_knows_its_issuer_and_believes_no_token_it_did_not_give() {
+    fn server_rejects_foreign_tokens() {
         let server = OidcServer::start();
         let (status, body) = get(&server.url("/.well-known/openid-configuration"), "");
         assert_eq!(status, 200);

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_committed_is_there_after_a_crash() {
+    fn committed_rows_survive_a_crash() {
         let server = Postgres::start();
         let database = server.database();
         database.sql("CREATE TABLE t (n int); INSERT INTO t VALUES (7)");
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_committed_is_on_the_standby() {
+    fn committed_rows_are_on_the_standby() {
         let server = Postgres::start();
         let database = server.database();
         let standby = server.standby();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_nobody_uses_any_more_ends() {
+    fn unused_server_ends() {
         let server = Postgres::start();
         assert!(server.control("status", &[]));
         // As the kernel does when a test is killed.

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn alg_none_is_invalid_in_every_spelling() {
+    fn unsigned_algorithm_is_invalid_in_every_spelling() {
         for alg in ["none", "None", "NONE"] {
             let (card, keys) = signed(alg);
             assert!(matches!(verify_card(&card, &keys)[..], [SignatureStatus::Invalid(_)]), "{alg}");

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_is_the_command_that_was_meant() {
+    fn hint_names_the_intended_command() {
         let cases: &[(&[&str], &str)] = &[
             (&["staging", "--", "ls", "a b"], "sessile run --context staging -- ls 'a b'"),
             (&["staging", "ls"], "sessile run --context staging -- ls"),

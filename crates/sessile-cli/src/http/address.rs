@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_location_is_taken_from_where_it_was_said() {
+    fn redirect_location_resolves_against_its_request() {
         let here = HttpAddress::parse("https://a.example:8443/one/two?q=1").unwrap();
         for (location, there) in [
             ("https://b.example/x", "https://b.example/x"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_password_nor_query_is_shown() {
+    fn password_and_query_are_not_printed() {
         let address = HttpAddress::parse("https://id.example:8443/token?code=hunter2#hunter2").unwrap();
         assert_eq!(address.to_string(), "https://id.example:8443/token");
         for url in

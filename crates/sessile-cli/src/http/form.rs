@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_in_a_form_is_encoded() {
+    fn reserved_characters_of_a_form_are_encoded() {
         let pairs = [("a b", "c&d=e"), ("x", "caf\u{e9}+~%"), ("", "")];
         assert_eq!(*form(&pairs), "a+b=c%26d%3De&x=caf%C3%A9%2B%7E%25&=");
         assert_eq!(*form(&[]), "");

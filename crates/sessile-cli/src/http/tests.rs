@@ -98,7 +98,7 @@ fn the_environment_names_authorities() {
 }
 
 #[test]
-fn a_proxy_is_asked_for_other_machines_only() {
+fn proxy_gets_requests_for_other_machines_only() {
     let (url, served) = serve(say("HTTP/1.1 200 x\r\nContent-Length: 0\r\n\r\n"));
     assert!(gets_an_answer(&url, &[("ALL_PROXY", "http://127.0.0.1:1")]));
     served.join().unwrap();
@@ -149,7 +149,7 @@ fn a_form_is_sent_as_a_form_and_the_answer_read() {
 }
 
 #[test]
-fn without_tls_only_this_machine_is_asked() {
+fn plain_http_reaches_this_machine_only() {
     // The system would connect this to the listener: it is refused before.
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -164,7 +164,7 @@ fn without_tls_only_this_machine_is_asked() {
 }
 
 #[test]
-fn what_is_too_large_is_not_read() {
+fn oversized_body_is_not_read() {
     let (url, served) = serve(say("HTTP/1.1 200 x\r\nContent-Length: 1048577\r\n\r\n"));
     assert!(matches!(http().get(&url, &[]), Err(HttpError::TooLarge { .. })));
     served.join().unwrap();
@@ -185,7 +185,7 @@ fn what_is_too_large_is_not_read() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up() {
+fn silent_server_times_out() {
     let silences: [&str; 2] = ["", "HTTP/1.1 200 x\r\nContent-Length: 9\r\n\r\nhalf"];
     for said in silences {
         let (url, served) = serve(move |stream| {
@@ -203,7 +203,7 @@ fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[test]
-fn nobody_there_is_told_without_the_query() {
+fn unreachable_server_is_reported_without_the_query() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     drop(listener);

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_off_is_not_waited_for() {
+    fn cancelled_call_is_not_awaited() {
         let mut batches = Batches::default();
         let id = |number| RequestId::Number(number);
         batches.open(vec![id(1), id(2)], Vec::new());

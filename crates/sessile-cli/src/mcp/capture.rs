@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_whole() {
+    fn short_output_is_kept_whole() {
         let mut kept = CaptureBuffer::new(10);
         for piece in ["01", "234", "56789"] {
             kept.take(piece.as_bytes());

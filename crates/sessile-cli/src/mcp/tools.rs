@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_is_a_command_that_there_is() {
+    fn every_tool_is_an_existing_command() {
         for tool in TOOLS {
             assert!(effects::entry(tool.command).is_some(), "{}", tool.name);
             for arguments in [sample(tool), required(tool)] {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_never_a_flag() {
+    fn argument_value_is_never_a_flag() {
         for tool in TOOLS {
             let made = invocation(tool, &sample(tool), &BaseFlags::default(), ToolCaller::default()).unwrap();
             let flags = made.args.iter().take_while(|word| *word != "--");
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_refused() {
+    fn unknown_argument_is_refused() {
         let stop = TOOLS.iter().find(|tool| tool.name == "stop_session").unwrap();
         let refusal = |given: Value| {
             let given = given.as_object().unwrap().clone();

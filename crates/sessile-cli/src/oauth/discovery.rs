@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_of_another_issuer_or_with_insecure_endpoints_is_refused() {
+    fn metadata_with_foreign_issuer_or_plain_http_is_refused() {
         let issuer = "https://id.example";
         let good = r#"{"issuer": "https://id.example", "token_endpoint": "https://id.example/t"}"#;
         assert_eq!(judged(issuer, good).unwrap().token_url, "https://id.example/t");

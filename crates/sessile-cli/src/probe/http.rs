@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_said_what_is_told_apart_if_every_message_says_so() {
+    fn roles_count_if_every_message_has_one() {
         let items = |text: &str| {
             let line = RequestLine::parse("GET /").unwrap();
             let history =

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_judged_and_not_how_it_is_said() {
+    fn list_is_judged_regardless_of_its_wording() {
         let lists: [&[u32]; 6] =
             [&[1, 2, 3], &[3, 1, 2, 3], &[1, 2], &[1, 2, 3, 3], &[1, 2, 3, 1, 2, 3], &[1, 2, 1, 2, 3]];
         for list in lists {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_found_and_told_once() {
+    fn each_finding_is_reported_once() {
         let say = |list: &[u32]| {
             judge(
                 &[
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_repeat_is_not_judged() {
+    fn service_without_repeated_words_is_not_judged() {
         let echo = judge(&[reply(1, 1, &[1]), reply(1, 2, &[2]), reply(1, 3, &[3])], &[], 3);
         assert!(echo.replies.is_err() && !echo.is_bad());
         let silent = judge(&[reply(1, 1, &[]), reply(1, 2, &[])], &[], 2);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_is_judged_if_messages_can_be_told_apart() {
+    fn history_with_distinguishable_messages_is_judged() {
         let said = |is_told| {
             (1..=3)
                 .map(|turn| ReplyRecord { user: 1, turn, own: vec![OwnCodeWord { turn, is_told }] })
@@ -338,7 +338,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_missing_in_the_end_is_lost(
+        fn word_missing_at_the_end_is_lost(
             users in 1u32..6, turns in 3u32..8, order in prop::collection::vec(any::<u32>(), 0..40),
             who in any::<u32>(), which in any::<u32>(),
         ) {

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_together_is_all_there_and_not_too_much_of_it() {
+    fn joined_chunks_are_complete_and_bounded() {
         let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
         let mut all = Ledger::default();
         for turn in 1..=TURNS {
@@ -343,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_honest_reply_is_no_leak_and_any_foreign_word_is_one(
+        fn foreign_word_is_a_leak_and_own_words_are_not(
             user in 1..=USERS, turn in 1..=TURNS, from in 1..=USERS, told in 1..=TURNS,
             before in "[ -~]{0,30}", after in "\\PC{0,30}", only_around in any::<bool>(),
         ) {

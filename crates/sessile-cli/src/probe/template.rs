@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_placeholder_is_no_text() {
+    fn misspelt_placeholder_is_refused() {
         assert_eq!(Template::parse("{mesage}").unwrap_err(), "{mesage}");
         for text in ["{", "{}", "{\"a\": {\"b\": 1}}", "{A}", "{user", "}{"] {
             assert!(Template::parse(text).is_ok(), "{text}");
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_stays_json_whatever_is_said(message in "\\PC*|[\\x00-\\x7f]*") {
+        fn message_text_never_breaks_the_json(message in "\\PC*|[\\x00-\\x7f]*") {
             let body = Template::parse(r#"{"m": "{message}"}"#).unwrap().filled(&user(), &message, Escape::Json);
             let read: serde_json::Value = serde_json::from_str(&body).unwrap();
             prop_assert_eq!(read["m"].as_str(), Some(message.as_str()));

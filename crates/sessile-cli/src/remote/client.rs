@@ -393,7 +393,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_a_path_stays_in_its_part() {
+    fn path_segment_is_escaped() {
         let request = ServiceRequest::get(&["v1", "a/b c", "..?x#\u{e9}", ".."]);
         assert_eq!(request.path, "/v1/a%2Fb%20c/..%3Fx%23%C3%A9/%2E%2E");
     }

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn refund_restores_no_more_than_was_taken() {
+    fn refund_is_limited_to_the_charge() {
         let now = Instant::now();
         let pace = RateLimit { rate: 0.001, burst: 1.0 };
         let address = |number: u32| Some(IpAddr::V4(number.into()));

@@ -96,7 +96,7 @@ mod tests {
     use crate::rules::StoredAnswer;
 
     #[test]
-    fn change_that_was_stored_before_json_was_kept_as_sent_is_recognized() {
+    fn change_of_an_older_version_is_recognized() {
         let rounded = r#"{"change":"append","session":"s","bodies":[{"a":1,"n":1e30}],"if_last":null}"#;
         let sent = r#"as-sent {"change":"append","session":"s","bodies":[{"n":1000000000000000000000000000000,"a":1}],"if_last":null}"#;
         let done = r#"{"done":"appended","with":{"first":1,"last":1}}"#;

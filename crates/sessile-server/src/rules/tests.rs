@@ -155,7 +155,7 @@ fn append_with_an_outdated_last_number_is_refused() {
 }
 
 #[test]
-fn append_while_the_turn_is_held_is_refused_until_the_lease_expires() {
+fn append_during_a_turn_is_refused_until_the_lease_expires() {
     let held =
         |expires_ms| ChangeSnapshot { queue: queue(vec![place(1, Some(2), expires_ms)]), ..snapshot() };
     let expected = Refusal::Held { holder: "h1".to_owned(), expires_ms: NOW + 1 };

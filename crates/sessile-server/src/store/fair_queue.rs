@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_users_take_turns_whoever_came_first() {
+    async fn waiting_users_take_turns() {
         let queue = FairQueue::new(1, 1);
         let held = queue.enter("eve").await;
         let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn user_with_a_queue_pauses_only_while_others_are_there() {
+    async fn user_with_a_queue_pauses_only_for_other_users() {
         let queue = FairQueue::new(4, 1);
         let waiters = || queue.state().lanes.get("ann").map_or(0, |lane| lane.waiting.len());
         for (other, pauses) in [(None, false), (Some(SERVICE), false), (Some("bob"), true)] {

@@ -30,12 +30,12 @@ async fn one_turn(user: &User, session: &sessile_server::model::SessionRecord, m
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_of_many_users_are_neither_lost_nor_doubled_nor_mixed_in_sqlite() {
+async fn turns_of_many_users_stay_separate_in_sqlite() {
     neither_lost_nor_doubled_nor_mixed(Throwaway::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_of_many_users_are_neither_lost_nor_doubled_nor_mixed_in_postgres() {
+async fn turns_of_many_users_stay_separate_in_postgres() {
     neither_lost_nor_doubled_nor_mixed(Throwaway::postgres().await).await;
 }
 

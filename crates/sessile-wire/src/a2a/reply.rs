@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_text_is_shown_once() {
+    fn repeated_text_is_printed_once() {
         let whole = artifact("a", &json!([{"text": "one two"}]), false);
         let tokens = [status("WORKING", Some("one ")), status("WORKING", Some("two")), whole.clone()];
         assert_eq!(shown(&tokens).1, "one two", "tokens, then all of them");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_a_task_repeats_are_shown_once() {
+    fn chunks_that_a_task_repeats_are_printed_once() {
         let parts = json!([{"text": "Hel"}, {"text": "lo "}, {"text": "you"}]);
         let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
             "artifacts": [{"artifactId": "a", "parts": parts}, {"artifactId": "b", "parts": [{"data": 1}]}]}});
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn artifact_that_repeats_its_chunks_is_shown_once() {
+    fn artifact_that_repeats_its_chunks_is_printed_once() {
         let events = [
             artifact("a", &json!([{"text": "one "}]), false),
             artifact("a", &json!([{"text": "two"}]), true),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn status_that_repeats_the_streamed_texts_is_shown_once() {
+    fn status_that_repeats_the_stream_is_printed_once() {
         let tokens = ["The", " answer", "."].map(|token| status("WORKING", Some(token)));
         let mut events = tokens.to_vec();
         events.push(status("WORKING", Some("The answer.")));

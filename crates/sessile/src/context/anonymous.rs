@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_binding_is_refused() {
+    fn invalid_binding_is_refused() {
         for wrong in ["", "a", "a=1", "a.b.c=1", ".b=1", "a.=1", "a.b", "a.b="] {
             assert!(name_of(&pairs(&[wrong]), "--bind").is_err(), "{wrong:?}");
         }

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_asked_says_so_and_holds_like_any_other() {
+    fn approval_through_a_client_names_it_and_is_valid() {
         let home = tempfile::tempdir().unwrap();
         let state = state(home.path());
         assert!(matches!(

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_exported_reads_back_the_same_without_the_secrets() {
+    fn export_reads_back_without_the_secrets() {
         let app = App::new("demo");
         let text = r#"
             [contexts.staging]

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_another_process_takes_at_the_same_time_is_refused() {
+    fn concurrently_used_name_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
         let session = session(&state);
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_has_added_is_not_written_over() {
+    fn message_of_another_process_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let state = state(dir.path());
         let session = session(&state);
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_one_s_own_and_what_is_forgotten_is_gone() {
+    fn names_are_per_user_and_cleared_conversations_are_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let state = state(dir.path());
         let session = session(&state);

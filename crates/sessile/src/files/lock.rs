@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_changes_hands_is_waited_for_longer_than_its_time_out() {
+    fn progress_of_the_queue_extends_the_wait() {
         let dir = tempfile::tempdir().unwrap();
         // Each holder is a process of its own and keeps the lock for less than the time-out.
         let chain = "for i in 1 2 3 4; do flock \"$0\" sleep 0.7; done";

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_is_taken_over_and_never_followed() {
+    fn temporary_file_of_a_killed_writer_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         let locked = lock(dir.path());
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_or_a_socket_in_the_place_of_a_file_is_an_error_and_stays() {
+    fn irregular_file_is_an_error_and_stays() {
         let dir = tempfile::tempdir().unwrap();
         create_dir(&dir.path().join("a.toml"), 0o755).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b.toml")).unwrap();

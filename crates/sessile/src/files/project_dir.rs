@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_that_is_exchanged_for_a_link_under_the_lock_is_not_followed() {
+    fn directory_replaced_by_a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         write(&root.join("s/a"), "old");

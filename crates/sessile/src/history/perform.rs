@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_secret_is_not_kept_however_deep_it_lies() {
+    fn nested_secrets_are_not_recorded() {
         for effect in [
             entry("api_token", json!("x")),
             entry("plan", json!({ "token": "x" })),

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_does_not_give_back_the_trust_that_a_person_took_away() {
+    fn session_cannot_undo_revoked_trust() {
         let dir = tempfile::tempdir().unwrap();
         let outside = open(dir.path(), "");
         let project = Project::at(outside.app(), outside.world(), dir.path());

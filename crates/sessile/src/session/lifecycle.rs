@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_session_is_expired_by_its_longest_life_and_by_nothing_else() {
+    fn busy_session_expires_only_by_its_maximum_lifetime() {
         assert_eq!(times().life(&at(0, "b", 40_000), true), Lifecycle::Live, "busy is not idle");
         assert_eq!(times().life(&at(0, "b", 60_000), true), Lifecycle::Expired, "too old");
         let slept = Moment { awake_ms: 20_000, ..at(0, "b", 900_000) };

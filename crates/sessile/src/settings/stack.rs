@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_refused_in_a_lasting_file_and_masked_in_an_isolated_one() {
+    fn token_is_allowed_in_a_config_file_only() {
         let error = stack(vec![file(Layer::User, "token = \"abc\"", true)]).get("token").unwrap_err();
         assert!(matches!(error, Error::Usage(UsageError::SecretRefused { .. })));
         let token = stack(vec![file(Layer::File, "token = \"abc\"", true)]).get("token").unwrap().unwrap();

@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test damages the file on purpose")]
-    fn answers_of_another_boot_or_version_and_damaged_ones_do_not_count() {
+    fn answers_of_another_boot_or_version_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let path = store(dir.path());
         keep(&path);

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn backup_of_an_older_version_is_migrated_and_its_file_left_alone() {
+    fn older_backup_is_migrated_and_its_file_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let old = dir.path().join("old.db");
         let connection = Connection::open(&old).unwrap();

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_in_a_change_rolls_it_back_and_stops_nobody() {
+    fn panic_in_a_change_rolls_back_only_that_change() {
         let dir = tempfile::tempdir().unwrap();
         let path = database(dir.path());
         let group = join(&path);

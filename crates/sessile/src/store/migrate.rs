@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversations_of_an_older_store_get_the_context_of_their_session() {
+    fn older_conversations_get_the_context_of_their_session() {
         let mut connection = Connection::open_in_memory().unwrap();
         for migration in &MIGRATIONS[..5] {
             connection.execute_batch(migration).unwrap();

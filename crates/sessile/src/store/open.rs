@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_by_reading_and_what_is_made_is_private() {
+    fn reading_creates_nothing_and_new_files_are_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/state.db");
         assert!(Store::open_for_reading(&path, &locker()).unwrap().is_none());

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn reboot_neither_lifts_a_lockout_nor_extends_it_past_its_length() {
+    fn reboot_neither_lifts_nor_extends_a_lockout() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = locked(dir.path(), &at("b1", 1_000_000));
         assert!(!is_granted(&mut store, &at("b2", 20_000)));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn reboot_without_a_boot_id_is_told_by_the_clock() {
+    fn reboot_without_a_boot_id_is_detected_by_the_clock() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = locked(dir.path(), &at("", 1_000_000));
         assert!(!is_granted(&mut store, &at("", 299_999)));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn attempt_is_counted_before_it_is_checked_and_success_resets_the_count() {
+    fn attempt_is_counted_before_its_check() {
         let dir = tempfile::tempdir().unwrap();
         let locker = Locker::new(Duration::from_secs(5));
         let mut store = Store::open_for_writing(&dir.path().join("state.db"), &locker).unwrap();

@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_value_holds_is_not_a_placeholder() {
+    fn value_is_not_expanded_as_a_placeholder() {
         let said = BTreeMap::from([("host".to_owned(), "{value}".to_owned())]);
         assert_eq!(filled("{host}.users.{value}", "{host}", &said), "{value}.users.{host}");
         assert_eq!(filled("a{b", "x", &said), "a{b");

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_below_an_agent_is_the_agent_s() {
+    fn path_below_an_agent_belongs_to_the_agent() {
         assert!(is_below("https://a.example/x/health", "https://a.example/x"));
         assert!(is_below("https://a.example/x", "https://a.example"));
         assert!(!is_below("https://a.example/xy", "https://a.example/x"));

@@ -326,7 +326,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_comes_back_from_its_text_and_does_not_print() {
+    fn credential_round_trips_and_does_not_print() {
         let mut one = bearer("bot", "hunter2").with_refresh_token(Some(Secret::new("again")));
         for kind in [
             CredentialKind::Bearer,

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_passphrase_is_one_key_with_its_salt_and_another_with_another() {
+    fn salt_determines_the_key_of_a_passphrase() {
         let small = |salt: &str| KeySource::Passphrase { salt: salt.into(), memory: 64, passes: 1 };
         let id = |salt: &str, words: &str| small(salt).derive(&Secret::new(words)).unwrap().id();
         let (one, two) = ("00112233445566778899aabbccddeeff", "ff112233445566778899aabbccddeeff");

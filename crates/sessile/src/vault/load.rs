@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_prints_is_understood_or_refused() {
+    fn output_of_a_command_is_parsed_or_refused() {
         let of = |text: &str| CommandAnswer::of_output(text.as_bytes());
         assert_eq!(of("hunter2\n").ok().unwrap().secret.expose(), "hunter2");
         let timed = of(r#"{"token":"hunter2","expires_at":"2030-01-01T00:00:00Z"}"#).ok().unwrap();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_asked_and_answers() {
+    fn program_gets_a_request_and_responds() {
         let minute = Duration::from_secs(60);
         let answer = run("read x; echo \"<$x>\"", Some("hello\n"), minute).unwrap();
         assert_eq!((answer.succeeded, answer.output.as_slice()), (true, b"<hello>\n".as_slice()));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_answer_or_never_stops_is_given_up() {
+    fn silent_or_endless_program_is_killed() {
         assert!(run("sleep 100", None, Duration::from_millis(100)).is_err());
         assert!(run("yes", None, Duration::from_secs(60)).is_err());
         assert!(run("echo x; exec >&-; sleep 100", None, Duration::from_millis(200)).is_err());

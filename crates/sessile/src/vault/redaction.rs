@@ -134,7 +134,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     #[test]
-    fn a_copy_goes_and_what_is_around_it_stays() {
+    fn copy_of_a_secret_is_redacted_in_place() {
         let dir = tempfile::tempdir().unwrap();
         let files = dir.path().join("rooms/id/gh");
         crate::files::create_dir(&files, 0o700).unwrap();

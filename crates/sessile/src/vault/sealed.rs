@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_opened_by_its_key_alone() {
+    fn sealed_file_opens_with_its_key_only() {
         let (key, text) = sealed("content");
         assert_eq!(opened(&text, &key).unwrap().as_str(), "content");
         assert_eq!(opened(&text, &VaultKey::generate().unwrap()).unwrap_err(), UnsealError::OtherKey);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_whatever_else_it_says() {
+    fn newer_version_is_reported_first() {
         let text = r#"{"header":{"format":"sessile vault","version":2,"shape":[]},"parts":[1]}"#;
         assert_eq!(SealedFile::of_text(text).unwrap_err(), UnsealError::TooNew(2));
     }

@@ -307,7 +307,7 @@ mod tests {
     use crate::vault::credential::tests::bearer;
 
     #[test]
-    fn what_is_good_for_a_short_time_is_fresh_for_most_of_it() {
+    fn short_lived_token_is_fresh_for_most_of_its_life() {
         let given = Timestamp::UNIX_EPOCH;
         let at = |seconds: i64| given + SignedDuration::from_secs(seconds);
         for (whole, fresh, ending) in [(3600, 3569, 3571), (120, 89, 91), (20, 14, 16), (4, 2, 3)] {

@@ -36,7 +36,7 @@ fn call(home: &Home, args: &[&str]) -> Call {
 }
 
 #[test]
-fn it_acts_in_its_own_context_and_says_which() {
+fn deployer_acts_in_its_context_and_names_it() {
     let home = home();
     assert_eq!(call(&home, &["deploy", "v1"]).run().exit(5).stdout(), "");
     let done = call(&home, &["deploy", "v1"]).env("DEPLOYER_CONTEXT", "staging").ok();
@@ -46,7 +46,7 @@ fn it_acts_in_its_own_context_and_says_which() {
 }
 
 #[test]
-fn its_guard_stands_until_the_context_is_named() {
+fn explicit_guard_requires_the_context_name() {
     let home = home();
     let _ = call(&home, &["context", "use", "production", "--global"]).ok();
     let done = call(&home, &["deploy", "v1"]).run().exit(7);
@@ -57,7 +57,7 @@ fn its_guard_stands_until_the_context_is_named() {
 }
 
 #[test]
-fn its_files_are_its_own_and_its_sibling_is_untouched() {
+fn deployer_uses_its_own_files_only() {
     let home = home();
     let before = siblings(&home);
     let _ = call(&home, &["context", "use", "staging", "--global"]).ok();

@@ -58,7 +58,7 @@ fn check(sessions: &Sessions, session: &Session, workers: usize, rounds: usize) 
 }
 
 #[test]
-fn sixteen_threads_take_turns_and_none_is_lost_or_interleaved() {
+fn turns_of_sixteen_threads_are_neither_lost_nor_interleaved() {
     const ROUNDS: usize = 15;
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");
@@ -73,7 +73,7 @@ fn sixteen_threads_take_turns_and_none_is_lost_or_interleaved() {
 }
 
 #[test]
-fn eight_processes_take_turns_and_none_is_lost_or_interleaved() {
+fn turns_of_eight_processes_are_neither_lost_nor_interleaved() {
     const ROUNDS: usize = 30;
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");
@@ -108,7 +108,7 @@ fn another_users_session_does_not_exist() {
 }
 
 #[test]
-fn an_abandoned_turn_leaves_nothing_and_the_next_has_a_larger_token() {
+fn abandoned_turn_leaves_nothing_and_the_token_grows() {
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");
     let session = start(&mut sessions);
@@ -123,7 +123,7 @@ fn an_abandoned_turn_leaves_nothing_and_the_next_has_a_larger_token() {
 }
 
 #[test]
-fn what_is_appended_alone_comes_before_or_after_a_turn_and_never_into_it() {
+fn append_never_interleaves_with_a_turn() {
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");
     let session = start(&mut sessions);
@@ -149,7 +149,7 @@ fn what_is_appended_alone_comes_before_or_after_a_turn_and_never_into_it() {
 
 /// `SESSILE_TEST_KILLS` says how many processes are killed in the middle of their turns.
 #[test]
-fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of() {
+fn killed_process_leaves_whole_acknowledged_turns() {
     let kills: usize = std::env::var("SESSILE_TEST_KILLS").map_or(100, |text| text.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");
@@ -191,7 +191,7 @@ fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of
 
 /// `SESSILE_TEST_KILLS` says how many processes are killed, five times over: each has eight threads that share transactions.
 #[test]
-fn a_process_killed_in_a_shared_transaction_loses_no_append_it_acknowledged() {
+fn killed_process_loses_no_acknowledged_append() {
     let kills: usize = std::env::var("SESSILE_TEST_KILLS").map_or(100, |text| text.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = open(dir.path(), "u");

@@ -69,7 +69,7 @@ mod tests {
     use super::{McpMessageKind, parse};
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_classified() {
         for (line, kind) in [
             (r#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#, McpMessageKind::Request),
             (
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
+    fn invalid_message_is_refused() {
         for line in [
             "",
             "hello",

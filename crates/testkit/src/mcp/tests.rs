@@ -77,7 +77,7 @@ fn our_client_speaks_without_a_handshake() {
 }
 
 #[test]
-fn calls_in_flight_are_told_apart() {
+fn responses_match_their_calls() {
     let home = home();
     let mut client = McpClient::start(counterpart(&home));
     client.initialize("2025-11-25");
@@ -111,7 +111,7 @@ fn raw_bytes_are_answered_out_of_turn() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_with_what_it_complained_of() {
+fn dead_server_is_reported_with_its_standard_error() {
     let home = home();
     let mut client = McpClient::start(counterpart(&home));
     client.initialize("2025-11-25");
@@ -127,7 +127,7 @@ fn a_server_that_dies_is_told_with_what_it_complained_of() {
 }
 
 #[test]
-fn what_is_no_message_is_a_failure() {
+fn invalid_message_is_a_failure() {
     let ask = |client: &mut McpClient| drop(client.request("x", json!({})));
     for (lines, told) in [
         ("print('hello')", "no message: expected value"),

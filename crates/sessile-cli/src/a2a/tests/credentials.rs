@@ -22,7 +22,7 @@ impl CredentialProvider for FixedCredential {
 }
 
 #[test]
-fn who_is_known_is_let_in_and_sees_more() {
+fn authenticated_caller_gets_the_extended_card() {
     let key = || Secret::new("s3cret");
     let header = |value: &str| RequestCredential::Header("Authorization".to_owned(), Secret::new(value));
     let ways = [

@@ -50,7 +50,7 @@ fn begin_stream(stream: &mut TcpStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn what_is_said_is_kept_with_what_nobody_knows() {
+fn unknown_fields_of_a_message_are_kept() {
     let server = ScriptedServer::agent(|stream| say(stream, MESSAGE));
     let Ok(AgentEvent::Message(message)) = send(&server, short()) else { panic!("no message") };
     assert_eq!((message.text().as_str(), &message.raw["new-field"]), ("hi", &7.into()));
@@ -131,7 +131,7 @@ fn one_endless_line_or_event_ends_too() {
 }
 
 #[test]
-fn an_endless_stream_ends_in_time_if_there_is_one() {
+fn endless_stream_times_out_if_a_limit_is_set() {
     let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         loop {
@@ -185,7 +185,7 @@ fn single_bytes_now_and_then_are_not_enough() {
 }
 
 #[test]
-fn nonsense_is_told_and_cleaned() {
+fn invalid_response_is_reported_and_sanitized() {
     let bodies = [
         "",
         "<html>\u{1b}[2J</html>",
@@ -253,7 +253,7 @@ fn a_status_has_its_meaning() {
 }
 
 #[test]
-fn an_agent_that_breaks_off_after_its_first_event_was_heard() {
+fn agent_that_disconnects_after_its_first_event_is_reported() {
     let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         write!(stream, "data: {WORKING}\n\ndata: {{\"jsonrpc\"")

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_is_shown() {
+    fn every_prefix_is_rendered() {
         let text = "# T\n**bold [x](y) `code\n```\nopen fence\n> _q_\n1. \u{65e5}\u{672c} \\u{1b}";
         for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
             let _ = lines(&text[..end]);

@@ -318,7 +318,7 @@ fn artifacts_are_listed_saved_and_opened_after_a_yes() {
 }
 
 #[test]
-fn forget_asks_and_the_next_message_starts_anew() {
+fn forget_prompts_and_the_next_message_starts_a_conversation() {
     let mut chat = TestChat::unloaded();
     let ids = ConversationIds { conversation: Some("019a".into()), ..ConversationIds::default() };
     chat.last(JobEvent::Loaded(Box::new(ChatConversation { ids, ..ChatConversation::default() })));

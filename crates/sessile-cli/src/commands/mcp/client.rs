@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_understood_and_stands_in_order() {
+    fn every_client_entry_parses_and_is_sorted() {
         let names: Vec<&str> = Client::all().iter().map(|client| client.name.as_str()).collect();
         assert_eq!(names.len(), include_str!("clients.toml").matches("\n[[client]]\n").count());
         assert!(names.is_sorted(), "{names:?}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_whole_in_every_notation() {
+    fn quoted_text_stays_whole_in_every_notation() {
         let word = "a \"b\" \\ 'c' \u{7f}\n# {command}";
         let line = format!("x = {}", list([word.to_owned()].iter()));
         let document: DocumentMut = line.parse().unwrap();

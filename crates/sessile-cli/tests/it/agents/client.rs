@@ -171,7 +171,7 @@ fn unknown_state_is_an_error_and_an_unspecified_one_is_not() {
 }
 
 #[test]
-fn every_part_of_every_artifact_is_shown_in_order() {
+fn parts_of_artifacts_are_printed_in_order() {
     let home = home();
     let artifacts = json!([
         {"artifactId": "a", "name": "one", "parts": [{"text": "first"}, {"data": {"n": 1}}]},
@@ -294,7 +294,7 @@ fn parts_keep_the_order_of_the_command_line() {
 }
 
 #[test]
-fn payload_stands_for_flags_and_takes_no_secret_from_the_command_line() {
+fn json_payload_replaces_flags_and_refuses_secrets() {
     let (home, agent) =
         (home(), FixedAgent::with_card(|card| card["capabilities"]["pushNotifications"] = true.into()));
     let url = agent.url();

@@ -54,7 +54,7 @@ fn later_session_of_the_context_continues_the_last_conversation() {
 }
 
 #[test]
-fn conversation_survives_the_expiry_and_the_clearing_of_its_session() {
+fn conversation_outlives_its_expired_or_cleared_session() {
     let (home, agent) = (home_with_contexts(), agent());
     // Time enough to start a message on a busy machine.
     home.call(&["session", "start", "--name", "short", "--context", "staging", "--idle", "6s"]).ok();

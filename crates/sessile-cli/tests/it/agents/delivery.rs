@@ -172,7 +172,7 @@ fn parallel_messages_are_stored_in_the_order_of_the_agent() {
 }
 
 #[test]
-fn every_part_of_a_reply_is_shown() {
+fn every_part_of_a_reply_is_printed() {
     let (home, agent) = (home(), agent());
     let data = send(&home, agent.url(), "data", &[]).ok();
     assert!(data.stdout().contains("\"answer\": 42"), "{}", data.told());
@@ -247,7 +247,7 @@ fn canceled_task_can_be_canceled_again() {
 }
 
 #[test]
-fn body_of_a_failed_server_is_shown() {
+fn body_of_a_failed_server_is_printed() {
     let (home, agent) = (home(), agent());
     agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::Status(503)));
     let done = send(&home, agent.url(), "echo x", &[]).run().exit(12);
@@ -255,7 +255,7 @@ fn body_of_a_failed_server_is_shown() {
 }
 
 #[test]
-fn list_says_when_there_are_more_conversations() {
+fn truncated_list_reports_further_conversations() {
     let (home, agent) = (home(), agent());
     for number in 0..3 {
         send(&home, agent.url(), &format!("echo {number}"), &["--new"]).ok();

@@ -272,7 +272,7 @@ fn message_after_a_forgotten_task_starts_a_new_one() {
 }
 
 #[test]
-fn conversation_of_another_session_is_not_shown() {
+fn conversation_of_another_session_is_hidden() {
     let (home, agent) = (home(), agent());
     in_session(&home, agent.url(), "ask");
     let program = home.program().display().to_string();

@@ -54,7 +54,7 @@ fn with_pin(home: &Home, pin: &str) -> (String, i32) {
 }
 
 #[test]
-fn time_that_is_refused_is_refused_before_the_person_is_asked() {
+fn invalid_duration_is_refused_before_the_prompt() {
     let home = guarded();
     for has_pin in [false, true] {
         if has_pin {
@@ -89,7 +89,7 @@ fn a_person_opens_it_for_a_while() {
 }
 
 #[test]
-fn no_answer_is_no_approval() {
+fn unanswered_prompt_does_not_approve() {
     let home = guarded();
     let mut tty = approve(&home, &["prod"]);
     tty.expect("[y/N]");
@@ -120,7 +120,7 @@ fn approvals_are_listed_with_who_when_and_where() {
 }
 
 #[test]
-fn an_approval_can_be_taken_back_and_stays_on_record() {
+fn revoked_approval_stays_on_record() {
     let home = guarded();
     approved(&home, "30m");
     insta::assert_snapshot!(home.call(&["context", "approve", "prod", "--revoke"]).ok().told(), @r#"
@@ -161,7 +161,7 @@ fn shutting_is_allowed_inside_a_session_and_opening_is_not() {
 }
 
 #[test]
-fn without_a_terminal_nobody_approves_not_even_with_yes() {
+fn yes_without_a_terminal_does_not_approve() {
     let home = guarded();
     insta::assert_snapshot!(home.call(&["context", "approve", "prod", "--yes"]).stdin("y\n").run().exit(2).told(), @"
     exit 2
@@ -220,7 +220,7 @@ fn with_a_pin_set_it_must_be_the_right_one() {
 }
 
 #[test]
-fn yes_is_no_pin() {
+fn yes_does_not_replace_the_pin() {
     let home = guarded();
     set_pin(&home, "4711");
     let mut tty = approve(&home, &["prod", "--yes"]);

@@ -93,7 +93,7 @@ fn an_existing_one_is_replaced_only_with_a_yes() {
 }
 
 #[test]
-fn what_cannot_be_a_context_is_refused_and_leaves_nothing() {
+fn invalid_context_is_refused_and_leaves_no_file() {
     let home = home();
     let create = |args: &[&str]| {
         args.iter().fold(home.call(&["context", "create"]), |call, arg| call.arg(arg)).run().exit(2)
@@ -220,7 +220,7 @@ fn current_prints_the_name_alone() {
 }
 
 #[test]
-fn current_says_when_there_is_none_or_when_it_does_not_exist() {
+fn current_reports_a_missing_or_deleted_context() {
     let home = home_with(&["dev"]);
     insta::assert_snapshot!(home.call(&["context", "current"]).run().exit(5).told(), @"
     exit 5
@@ -236,7 +236,7 @@ fn current_says_when_there_is_none_or_when_it_does_not_exist() {
 }
 
 #[test]
-fn secrets_in_plain_text_are_not_shown() {
+fn plain_text_secrets_are_masked() {
     let home = home();
     home.write(".config/sessile/contexts/dev.toml", "[env]\nGH_TOKEN = \"t0psecret\"\nBOT_TOKEN = { credential = \"bot\" }\n[tools.npm]\nauth-token = \"t0psecret\"\n");
     for format in ["text", "json"] {

@@ -47,7 +47,7 @@ fn yes_deletes_and_says_what_had_it_selected() {
 }
 
 #[test]
-fn a_person_is_asked_with_the_scopes_named() {
+fn prompt_names_the_scopes_that_select_the_context() {
     let home = home_with(&["old"]);
     let mut shell = home.shell();
     shell.run("sessile context use old");

@@ -44,7 +44,7 @@ fn flags_change_the_file_in_place() {
 }
 
 #[test]
-fn what_would_not_be_a_context_changes_nothing() {
+fn invalid_edit_changes_nothing() {
     let home = home();
     home.write(FILE, "description = \"old\"\n");
     let before = home.tree();

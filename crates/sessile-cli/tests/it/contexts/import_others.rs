@@ -71,7 +71,7 @@ fn bound_identity_wins_over_an_include_of_the_directory() {
 }
 
 #[test]
-fn npm_registries_with_and_without_a_token_are_imported_and_used() {
+fn npm_registries_are_imported_with_and_without_a_token() {
     let home = home();
     home.write(
         ".npmrc",
@@ -107,7 +107,7 @@ fn ssh_hosts_join_contexts_and_make_none() {
 }
 
 #[test]
-fn contexts_in_files_of_kubie_are_imported_with_their_file_and_protected() {
+fn kubie_contexts_are_imported_with_their_file() {
     let home = home();
     home.write(".kube/config", kubeconfig("dev"));
     home.write(".kube/clusters/prod.kubeconfig", kubeconfig("prod"));
@@ -175,7 +175,7 @@ fn home_of_handler() -> Home {
 }
 
 #[test]
-fn agents_and_conversations_of_handler_are_taken_over_from_both_layouts() {
+fn handler_data_is_imported_from_both_layouts() {
     let home = home_of_handler();
     let before =
         [".handler/sessions.json", ".local/share/handler/sessions.json", ".config/handler/servers.toml"]
@@ -279,7 +279,7 @@ fn variables_that_direnv_may_load_become_a_context() {
 }
 
 #[test]
-fn file_of_profiles_in_the_home_is_imported_by_a_profile_of_the_user() {
+fn user_profile_imports_a_file_in_the_home() {
     let home = home();
     home.write(".acmerc", "[stg]\nendpoint = a\n[Prod]\nendpoint = b\n");
     home.write(

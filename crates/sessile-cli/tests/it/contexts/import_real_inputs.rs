@@ -87,7 +87,7 @@ fn kube_contexts_of_three_files_keep_tokens_and_exec_plugins() {
 }
 
 #[test]
-fn aws_profiles_keep_their_sso_session_source_profile_and_process() {
+fn aws_profiles_keep_their_dependencies() {
     let home = home();
     let process = home.write(
         "process",

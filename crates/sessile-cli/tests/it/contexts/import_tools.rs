@@ -343,7 +343,7 @@ fn contexts(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn alias_of_a_guarded_target_in_the_same_import_is_shared_and_reported() {
+fn imported_alias_of_a_guarded_target_is_reported() {
     let home = home_with_an_alias();
     let done = home.call(&["import", "--yes"]).ok();
     assert_eq!(contexts(&home), ["production", "staging"]);

@@ -97,7 +97,7 @@ fn shell_without_a_context_offers_the_contexts_and_none() {
 }
 
 #[test]
-fn scripts_are_shown_no_list() {
+fn scripts_get_an_error_without_a_list() {
     let home = home_with_bindings();
     home.call(&["session", "start", "--name", "web"]).ok();
     home.call(&["context", "use", "-ojson"]).run().exit(2);

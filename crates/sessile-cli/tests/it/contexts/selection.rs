@@ -69,7 +69,7 @@ fn a_dash_goes_back_and_forth() {
 }
 
 #[test]
-fn what_does_not_exist_cannot_be_selected() {
+fn missing_context_cannot_be_selected() {
     let home = home_with(&["dev"]);
     insta::assert_snapshot!(home.call(&["context", "use", "dve", "--global"]).run().told(), @r#"
     exit 5

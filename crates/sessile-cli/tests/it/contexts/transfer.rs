@@ -82,7 +82,7 @@ fn an_export_is_one_file_without_a_secret() {
 }
 
 #[test]
-fn what_is_exported_comes_in_the_same_in_every_format() {
+fn exported_context_is_imported_unchanged_in_every_format() {
     let from = furnished();
     let file = from.read(".config/sessile/contexts/staging.toml");
     // Without what stays behind the two must be equal.
@@ -134,7 +134,7 @@ fn no_format_carries_a_secret() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_only_with_a_yes() {
+fn existing_file_is_replaced_only_after_confirmation() {
     let home = furnished();
     home.write("out.toml", "precious\n");
     insta::assert_snapshot!(home.call(&["context", "export", "empty", "--file", "out.toml"]).run().told(), @"
@@ -155,7 +155,7 @@ fn a_file_that_is_there_is_replaced_only_with_a_yes() {
 }
 
 #[test]
-fn an_import_replaces_nothing_without_a_yes_and_is_all_or_nothing() {
+fn import_is_atomic_and_replaces_only_after_confirmation() {
     let home = furnished();
     home.write("in.toml", "[contexts.brand-new]\n[contexts.staging]\ndescription = \"other\"\n");
     let before = home.tree();
@@ -179,7 +179,7 @@ fn an_import_replaces_nothing_without_a_yes_and_is_all_or_nothing() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
+fn invalid_file_is_reported_and_not_imported() {
     let home = home();
     let before = home.tree();
     let import = |text: &str| home.call(&["context", "import", "-"]).stdin(text).run();

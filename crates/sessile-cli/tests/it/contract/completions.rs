@@ -72,7 +72,7 @@ fn a_broken_settings_file_does_not_break_completion() {
 }
 
 #[test]
-fn there_is_a_script_for_each_shell() {
+fn every_shell_has_a_script() {
     for shell in ["bash", "zsh", "fish"] {
         let done = home().call(&["completions", shell]).ok();
         assert!(done.stdout().contains("SESSILE_COMPLETE"), "{shell}");

@@ -21,7 +21,7 @@ fn sessile_loses_nothing_and_mixes_nothing_up() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_said() {
+fn missing_tool_is_reported() {
     let done = home().call(&["demo", "--tool", "nonsense"]).run().exit(2);
     insta::assert_snapshot!(done.told(), @r#"
     exit 2

@@ -79,7 +79,7 @@ fn a_variable_that_is_set_to_nothing_is_not_set() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_with_its_name() {
+fn invalid_flag_value_is_reported_with_its_name() {
     let home = home();
     let told = |variable: &str, value: &str| home.call(&["status"]).env(variable, value).run().exit(2).told();
     insta::assert_snapshot!(told("SESSILE_QUIET", "maybe"), @r#"

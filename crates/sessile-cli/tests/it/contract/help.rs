@@ -295,7 +295,7 @@ fn suggestions_go_by_meaning() {
 }
 
 #[test]
-fn command_that_was_not_found_suggests_what_was_meant() {
+fn unknown_command_suggests_the_intended_one() {
     let home = home();
     home.call(&["context", "create", "staging"]).ok();
     for (args, hint) in [

@@ -53,7 +53,7 @@ fn every_command_has_an_effect_and_every_writer_a_scope() {
 }
 
 #[test]
-fn what_can_fail_for_want_of_a_network_is_outside() {
+fn commands_with_network_errors_are_marked_outside() {
     // Another command may reach anything, and so may a tool; `env` leaves credentials out, and shares its codes with those
     // that do not.
     let apart = ["env", "mcp"];
@@ -69,7 +69,7 @@ fn what_can_fail_for_want_of_a_network_is_outside() {
 
 /// Done twice where a call of it is at hand; the second must succeed, and end where the first did.
 #[test]
-fn what_is_said_to_be_idempotent_can_be_done_again() {
+fn idempotent_commands_can_be_repeated() {
     let mut done = Vec::new();
     for entry in TABLE.iter().filter(|entry| entry.idempotent && entry.effect != CommandEffect::Read) {
         let Some((_, words)) = CALLS.iter().find(|(path, _)| *path == entry.path) else { continue };
@@ -84,7 +84,7 @@ fn what_is_said_to_be_idempotent_can_be_done_again() {
 }
 
 #[test]
-fn every_error_code_is_described_and_none_is_invented() {
+fn manifest_lists_exactly_the_existing_error_codes() {
     let manifest = manifest();
     let known = strings(&manifest["error_codes"], "code");
     assert_eq!(known, Code::ALL.iter().map(|code| code.as_str()).collect());

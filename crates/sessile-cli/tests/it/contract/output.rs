@@ -237,7 +237,7 @@ fn json_lines_hold_one_document_each() {
 }
 
 #[test]
-fn what_stands_beside_the_result_is_json_too() {
+fn warnings_are_json_too() {
     let home = furnished();
     home.write(".config/sessile/config.toml", "lock-timout = \"9s\"\n");
     for (path, args) in CALLS {
@@ -375,7 +375,7 @@ fn an_error_says_what_to_do_next() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_comes_with_the_command_that_trusts_it() {
+fn untrusted_project_error_has_the_trust_command() {
     let home = home();
     home.write("a project/.sessile/contexts/dev.toml", "");
     let done = home.call(&["context", "current", "--check", "--context", "dev", "-ojson"]);
@@ -423,7 +423,7 @@ fn lists_are_paged_and_an_empty_one_is_empty() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_is_no_error() {
+fn closed_output_pipe_is_not_an_error() {
     let home = home();
     let line = format!("{} manifest --output json | head -c 10", home.program().display());
     let mut command = std::process::Command::new("/bin/bash");

@@ -78,7 +78,7 @@ fn change_without_a_confirmation_is_refused() {
 }
 
 #[test]
-fn person_is_shown_the_changes_and_asked() {
+fn changes_are_printed_before_the_prompt() {
     let home = home_with(&[]);
     let mut tty = setup(&home, &["claude", "--only", "mcp"]).tty();
     let shown = tty.expect("? [y/N]");

@@ -138,7 +138,7 @@ fn the_tables_of_the_program_are_in_it() {
 }
 
 #[test]
-fn what_it_says_of_status_and_errors_is_there() {
+fn fields_and_codes_in_the_skill_exist() {
     let text = printed("skill");
     let status = home().call(&["status", "--output", "json"]).ok().json();
     let table = text.split("| field | meaning |").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -169,7 +169,7 @@ fn the_front_matter_is_what_agents_read() {
 }
 
 #[test]
-fn it_stays_short_enough_to_be_read() {
+fn skill_stays_short() {
     assert!(printed("skill").lines().count() <= 155);
     assert!(printed("agents-md").lines().count() <= 30);
     for format in FORMATS {
@@ -200,7 +200,7 @@ fn the_result_says_where_it_goes() {
 }
 
 #[test]
-fn it_changes_nothing_and_needs_no_settings() {
+fn skill_changes_nothing_and_needs_no_settings() {
     let home = home();
     home.write(".config/sessile/config.toml", "context = \n");
     let before = home.tree();

@@ -36,7 +36,7 @@ fn the_context_comes_with_its_origin() {
 }
 
 #[test]
-fn a_selection_of_nothing_is_said() {
+fn deselected_context_is_reported() {
     let home = home_with(&["dev"]);
     let done = home.call(&["status"]).env("SESSILE_CONTEXT", "dve").ok();
     assert!(done.stdout().contains("dve does not exist"), "{}", done.told());

@@ -40,7 +40,7 @@ fn value<'t>(unit: &'t str, key: &str) -> &'t str {
 }
 
 #[test]
-fn the_units_start_what_there_is() {
+fn units_start_the_installed_program() {
     for name in UNITS {
         let unit = repository::read(format!("deploy/{name}"));
         let start = value(&unit, "ExecStart").replace("%i", "8737");
@@ -176,7 +176,7 @@ impl Proxy {
 }
 
 #[test]
-fn proxy_passes_the_port_on_and_answers_its_own_errors_as_problem_json() {
+fn proxy_passes_the_port_and_returns_problem_json() {
     let home = crate::home();
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = Proxy::start(&home, upstream.local_addr().unwrap());

@@ -306,7 +306,7 @@ fn undo() {
 }
 
 #[test]
-fn every_command_that_writes_is_in_the_table_of_what_can_be_undone() {
+fn every_writing_command_has_a_row_in_the_undo_table() {
     use sessile_cli::effects::{CommandEffect, TABLE};
     let mut writing: Vec<&str> =
         TABLE.iter().filter(|entry| entry.effect != CommandEffect::Read).map(|entry| entry.path).collect();

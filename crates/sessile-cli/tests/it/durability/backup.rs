@@ -92,7 +92,7 @@ fn a_restore_asks_and_keeps_what_it_replaces() {
 }
 
 #[test]
-fn what_is_no_copy_is_not_restored() {
+fn invalid_backup_is_not_restored() {
     let home = home();
     let id = start(&home, &[]);
     home.write("text", "this is no database, and long enough to be taken for one".repeat(50));
@@ -137,7 +137,7 @@ fn a_newer_store_or_copy_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_store_that_is_no_database_is_moved_aside_by_the_next_write() {
+fn store_that_is_not_a_database_is_moved_aside_by_a_write() {
     let home = home();
     start(&home, &[]);
     for file in ["", "-wal", "-shm"] {
@@ -157,7 +157,7 @@ fn a_store_that_is_no_database_is_moved_aside_by_the_next_write() {
 
 /// Some pages are lost; the rows of the others are saved, and no number comes twice.
 #[test]
-fn what_can_be_read_of_a_damaged_store_is_saved() {
+fn readable_rows_of_a_damaged_store_are_saved() {
     let home = home();
     let ids: Vec<String> = (0..40).map(|_| start(&home, &[])).collect();
     let text = "v".repeat(3_000);

@@ -140,7 +140,7 @@ fn a_killed_config_set_leaves_the_old_file_or_the_new_one() {
 
 /// Whatever is selected always exists: a context is renamed with everything that points to it, or not at all.
 #[test]
-fn a_killed_create_rename_or_delete_leaves_a_selection_that_exists() {
+fn killed_context_change_leaves_a_valid_selection() {
     let home = home();
     home.call(&["context", "create", "n0", "--env", "A=1"]).ok();
     home.call(&["context", "use", "n0", "--global"]).ok();
@@ -233,7 +233,7 @@ fn a_killed_switch_leaves_the_old_selection_or_the_new_one() {
 
 /// The first writer makes the directories and the store; killed at any instant, the next one finds its way.
 #[test]
-fn a_writer_killed_while_it_makes_the_store_leaves_nothing_in_the_way() {
+fn store_creation_survives_a_killed_writer() {
     let model = home();
     let prepare = |home: &Home| drop(home.write(".config/sessile/contexts/a.toml", ""));
     prepare(&model);

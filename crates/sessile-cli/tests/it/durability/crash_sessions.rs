@@ -80,7 +80,7 @@ fn a_killed_start_set_or_stop_is_whole_or_absent() {
 }
 
 #[test]
-fn a_killed_lock_run_or_acquire_blocks_nobody_and_no_token_comes_twice() {
+fn killed_lock_holder_blocks_no_waiter_and_repeats_no_token() {
     let home = home();
     let acquire = || home.call(&["lock", "acquire", "l", "--ttl", "200ms", "--lock-timeout", "30s"]);
     let run = || home.call(&["lock", "run", "l", "--lock-timeout", "30s", "--", "true"]);

@@ -103,7 +103,7 @@ fn a_damaged_store_is_found_with_the_way_out() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_found() {
+fn leftovers_of_a_killed_writer_are_found() {
     let home = home_with(&["dev"]);
     let done = home.call(&["doctor", "-ojson"]).ok();
     assert_eq!(done.json()["checks"].as_array().unwrap().last().unwrap()["name"], "leftovers");
@@ -113,7 +113,7 @@ fn what_a_killed_writer_left_is_found() {
 }
 
 #[test]
-fn plain_secrets_untrusted_projects_and_dangling_selections_are_found() {
+fn secrets_untrusted_projects_and_lost_selections_are_found() {
     let home = home();
     home.write(".config/sessile/contexts/dev.toml", "[env]\nGH_TOKEN = \"t0psecret\"\n");
     home.write(".config/sessile/config.toml", "context = \"gone\"\n");

@@ -54,7 +54,7 @@ fn every_change_is_an_operation_and_a_look_is_none() {
 }
 
 #[test]
-fn it_is_filtered_and_paged() {
+fn history_is_filtered_and_paged() {
     let home = home();
     let (a, b) = (start(&home, &["--name", "a"]), start(&home, &["--name", "b"]));
     for number in 0..5 {

@@ -41,7 +41,7 @@ fn the_exit_status_is_the_commands_own() {
 }
 
 #[test]
-fn its_own_failures_are_125_with_the_code_in_the_error() {
+fn own_failures_are_125_with_the_code_in_the_error() {
     let home = home_with(&["a"]);
     acquire(&home, &[]);
     let done = lock_run(&home, &["--lock-timeout", "100ms", "-ojson"], &["true"]).run().exit(125);
@@ -224,7 +224,7 @@ fn a_lease_ends_by_itself() {
 }
 
 #[test]
-fn a_lease_that_has_ended_cannot_be_renewed_even_if_nobody_took_it() {
+fn expired_lease_cannot_be_renewed() {
     let home = home();
     let token = acquire(&home, &["--ttl", "200ms"]);
     eventually("the end of the lease", || held(&home).is_empty());
@@ -268,7 +268,7 @@ fn breaking_the_lock_of_a_running_command_lets_the_next_one_in() {
 }
 
 #[test]
-fn the_token_grows_after_a_restore_and_what_is_held_stays_held() {
+fn restore_keeps_held_locks_and_grows_tokens() {
     let home = home();
     home.call(&["lock", "acquire", "other"]).ok();
     home.call(&["backup", "copy"]).ok();
@@ -326,7 +326,7 @@ fn no_file_of_a_ticket_is_left() {
 }
 
 #[test]
-fn what_a_command_left_in_the_background_keeps_the_lock() {
+fn background_process_of_a_command_keeps_the_lock() {
     let home = home();
     let script = "(while ! [ -e go ]; do sleep 0.05; done) >/dev/null 2>&1 & echo started";
     home.call(&["lock", "run", "bg", "--", "/bin/sh", "-c", script]).ok();

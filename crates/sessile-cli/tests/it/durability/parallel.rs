@@ -105,7 +105,7 @@ fn of_fifty_processes_making_the_same_context_one_succeeds() {
 
 /// The store is made, migrated, read and written at the same moment.
 #[test]
-fn fifty_processes_switching_their_directories_never_switch_each_other() {
+fn parallel_switches_of_fifty_directories_are_independent() {
     let home = home();
     for process in 0..PROCESSES {
         home.write(format!(".config/sessile/contexts/c{process}.toml"), "");
@@ -128,7 +128,7 @@ fn fifty_processes_switching_their_directories_never_switch_each_other() {
 }
 
 #[test]
-fn fifty_processes_switching_one_place_leave_one_of_their_choices() {
+fn parallel_switches_of_one_directory_leave_one_choice() {
     let home = home();
     for process in 0..PROCESSES {
         home.write(format!(".config/sessile/contexts/c{process}.toml"), "");
@@ -187,7 +187,7 @@ fn held(home: &Home) -> File {
 const SET: &[&str] = &["config", "set", "env.A", "1", "--global", "--output", "json"];
 
 #[test]
-fn a_held_lock_is_given_up_with_its_holder_and_the_time_to_try_again() {
+fn held_lock_error_names_holder_and_retry_time() {
     let home = home();
     let _held = held(&home);
     let before = (home.tree_of_people(), crate::history(&home));
@@ -204,7 +204,7 @@ fn a_held_lock_is_given_up_with_its_holder_and_the_time_to_try_again() {
 
 /// Whoever reads standard error as JSON gets JSON on every line, the one about the wait too.
 #[test]
-fn a_wait_that_is_not_short_is_told_with_the_holder() {
+fn long_wait_names_the_holder() {
     let home = home();
     let _held = held(&home);
     let done = home.call(SET).arg("--lock-timeout").arg("1s").run().exit(6);
@@ -234,7 +234,7 @@ fn a_lock_timeout_of_nothing_does_not_wait() {
 }
 
 #[test]
-fn a_lock_that_is_given_back_lets_the_waiter_through() {
+fn released_lock_goes_to_the_waiter() {
     let home = home();
     let held = held(&home);
     let mut waiting = home.call(SET).command();

@@ -122,7 +122,7 @@ fn eight_readers_and_two_writers_never_overlap() {
 }
 
 #[test]
-fn line_advances_when_the_first_waiter_is_killed_stopped_or_times_out() {
+fn queue_skips_a_killed_stopped_or_timed_out_waiter() {
     let home = home();
     for way in ["KILL", "STOP", "timeout"] {
         home.write("order", "");
@@ -158,7 +158,7 @@ fn line_advances_when_the_first_waiter_is_killed_stopped_or_times_out() {
 }
 
 #[test]
-fn waiter_is_told_its_position() {
+fn waiter_prints_its_position() {
     let home = home();
     let token = acquire(&home, &[]);
     let first = waiter(&home, "first", 1, &[]);

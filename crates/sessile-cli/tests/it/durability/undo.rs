@@ -123,7 +123,7 @@ fn each_can_be_undone_and_done_again() {
 }
 
 #[test]
-fn what_was_changed_since_is_not_undone() {
+fn later_changed_value_is_not_undone() {
     for (then, what) in [
         (&["config", "set", "env.X", "z", "--global"][..], "env.X"),
         (&["config", "unset", "env.X", "--global"], "env.X"),
@@ -149,7 +149,7 @@ fn what_was_changed_since_is_not_undone() {
 
 /// A neighbour's line is not in the way, and is not undone with it.
 #[test]
-fn what_was_changed_beside_it_stays() {
+fn undo_keeps_other_changes_of_the_file() {
     let home = furnished();
     home.call(&["config", "set", "env.X", "y", "--global"]).ok();
     let id = last_operation(&home)["id"].to_string();
@@ -160,7 +160,7 @@ fn what_was_changed_beside_it_stays() {
 }
 
 #[test]
-fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
+fn rename_to_a_reused_name_is_not_undone() {
     let home = furnished();
     home.call(&["session", "rename", "work", "play"]).ok();
     let id = last_operation(&home)["id"].to_string();
@@ -195,7 +195,7 @@ fn outside_a_session_and_a_terminal_a_number_is_needed() {
 }
 
 #[test]
-fn in_a_session_the_last_of_that_session_is_meant() {
+fn undo_in_a_session_selects_its_last_operation() {
     let home = furnished();
     start(&home, &["--name", "other"]);
     let set = |session: &str, value: &str| {
@@ -214,7 +214,7 @@ fn in_a_session_the_last_of_that_session_is_meant() {
 }
 
 #[test]
-fn on_a_terminal_the_last_of_that_terminal_is_meant() {
+fn undo_on_a_terminal_selects_its_last_operation() {
     let home = furnished();
     let (mut one, mut two) = (home.shell(), home.shell());
     one.run("sessile context use a");
@@ -226,7 +226,7 @@ fn on_a_terminal_the_last_of_that_terminal_is_meant() {
 }
 
 #[test]
-fn what_cannot_be_undone_says_why() {
+fn irreversible_operation_has_a_reason() {
     let home = furnished();
     for args in [&["session", "start"][..], &["lock", "acquire", "l"], &["session", "stop", "work"]] {
         home.call(args).ok();
@@ -261,7 +261,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_undone_is_refused_and_nothing_older_is_taken_for_it() {
+fn undo_of_an_irreversible_operation_picks_no_older_one() {
     let home = furnished();
     let inside = |args: &[&str]| home.call(args).env("SESSILE_SESSION", "work");
     inside(&["session", "state", "set", "z", "5"]).ok();
@@ -271,7 +271,7 @@ fn what_cannot_be_undone_is_refused_and_nothing_older_is_taken_for_it() {
 }
 
 #[test]
-fn what_was_changed_and_changed_back_is_not_undone() {
+fn value_changed_and_reverted_since_is_not_undone() {
     let home = furnished();
     home.call(&["config", "set", "lock-timeout", "1s", "--global"]).ok();
     let id = last_operation(&home)["id"].to_string();

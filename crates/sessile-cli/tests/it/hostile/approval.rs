@@ -81,7 +81,7 @@ fn emptied_file_of_a_guarded_context_stays_guarded() {
 }
 
 #[test]
-fn file_that_is_being_rewritten_in_place_is_not_taken_for_an_empty_one() {
+fn file_that_is_rewritten_in_place_does_not_count_as_empty() {
     use std::io::Write;
     let home = home();
     let path = home.write(FILE, GUARDED);
@@ -184,7 +184,7 @@ mod identity {
     }
 
     #[test]
-    fn context_that_changes_while_a_person_is_asked_is_not_approved() {
+    fn context_that_changes_during_the_prompt_is_not_approved() {
         let home = home();
         home.write(FILE, GUARDED);
         let mut tty = home.tty(&["context", "approve", "prod", "-ojson"]);
@@ -208,7 +208,7 @@ mod identity {
     }
 
     #[test]
-    fn approval_of_a_config_file_context_is_bound_to_its_file_and_bindings() {
+    fn approval_of_a_config_file_is_bound_to_its_content() {
         let home = home();
         let file = |target: &str| {
             json!({ "contexts": {
@@ -316,7 +316,7 @@ mod waiting {
         }
 
         #[test]
-        fn stricter_context_of_the_same_name_is_asked_for() {
+        fn stricter_context_of_the_same_name_requires_approval() {
             let theirs = "p/.sessile/contexts/prod.toml";
             // The one that was selected stays as it is; the other one comes during the wait.
             for (selected, other) in [(FILE, theirs), (theirs, FILE)] {
@@ -360,7 +360,7 @@ mod waiting {
         }
 
         #[test]
-        fn guard_that_was_added_is_asked() {
+        fn guard_added_during_the_wait_is_checked() {
             let home = home();
             home.write(FILE, "");
             let token = acquire(&home);

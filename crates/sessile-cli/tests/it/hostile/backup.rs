@@ -82,7 +82,7 @@ fn approve_with_pin(home: &Home, pin: &str) -> (String, i32) {
 }
 
 #[test]
-fn restore_leaves_no_approval_in_force() {
+fn restore_revokes_every_approval() {
     let home = guarded();
     approve(&home);
     home.call(&["backup", "copy"]).ok();
@@ -361,7 +361,7 @@ fn killed_backup_leaves_a_whole_file_or_none() {
 }
 
 #[test]
-fn killed_restore_leaves_the_old_state_or_the_new_and_whole_copies() {
+fn killed_restore_leaves_old_or_new_state_and_whole_copies() {
     let home = large();
     home.call(&["backup", "copy"]).ok();
     let kills = kills() / 5;

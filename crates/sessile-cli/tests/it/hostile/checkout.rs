@@ -218,7 +218,7 @@ fn link_in_the_place_of_a_room_s_lock_or_settings_is_refused() {
 }
 
 #[test]
-fn own_state_directory_without_its_mark_is_used_again_after_the_hint() {
+fn unmarked_state_directory_is_accepted_after_the_hint() {
     let home = cloned();
     let state = home.path("clone/ci.json.state");
     in_clone(&home, &["session", "start", "--name", "web"]).ok();

@@ -166,7 +166,7 @@ fn pins_typed_in_parallel_share_five_attempts() {
 }
 
 #[test]
-fn time_namespace_with_shifted_clocks_neither_approves_nor_tries_a_pin() {
+fn shifted_time_namespace_neither_approves_nor_tries_a_pin() {
     let home = with_pin();
     let shifted = || {
         let world = person(&home).with_shifted_boot_clock();
@@ -206,7 +206,7 @@ fn approval_of_an_earlier_boot_opens_nothing() {
 }
 
 #[test]
-fn approval_opens_nothing_before_its_time_on_the_clock_since_boot() {
+fn approval_from_the_future_opens_nothing() {
     let home = approved();
     change_store(&home, "UPDATE approval SET expires_boot_ms = expires_boot_ms + 1000000");
     check(&home, 7);

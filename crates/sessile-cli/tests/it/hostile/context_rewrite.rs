@@ -249,7 +249,7 @@ fn file_that_is_emptied_during_a_run_still_protects_its_targets() {
 }
 
 #[test]
-fn file_that_an_editor_replaces_by_a_rename_still_protects_its_targets() {
+fn file_replaced_by_a_rename_protects_its_targets() {
     let home = home();
     home.write(".kube/config", clusters(&["staging", "production"]));
     let path = home.write(FILE, BOUND);

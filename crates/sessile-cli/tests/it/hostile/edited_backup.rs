@@ -106,7 +106,7 @@ fn column_name_that_is_not_utf8_is_damage() {
 }
 
 #[test]
-fn extreme_times_of_a_session_are_no_panic() {
+fn extreme_times_of_a_session_do_not_panic() {
     for column in ["started_boot_ms", "started_awake_ms", "started_ms", "idle_ms", "max_ms", "check_ms"] {
         for value in ["-9223372036854775808", "9223372036854775807"] {
             let home = backed_up();
@@ -130,7 +130,7 @@ fn extreme_times_of_a_session_are_no_panic() {
 }
 
 #[test]
-fn extreme_numbers_in_the_store_are_no_panic() {
+fn extreme_numbers_in_the_store_do_not_panic() {
     let home = home();
     home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
     start(&home, &["--name", "web"]);

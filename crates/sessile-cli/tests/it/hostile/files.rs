@@ -93,7 +93,7 @@ fn settings_that_are_not_utf_8_are_refused_with_the_place() {
 }
 
 #[test]
-fn settings_with_bytes_that_act_on_terminals_are_refused_and_shown_harmless() {
+fn terminal_bytes_in_settings_are_refused_and_escaped() {
     let home = home();
     for line in
         ["env.A = 'a\0b'\n", "env.A = '\x1b[2J'\n", "\x1b]0;title\x07 = 1\n", "output = \"\\u001b[31m\"\n"]
@@ -138,7 +138,7 @@ fn settings_nested_without_end_are_refused() {
 
 /// A project's file may come from a stranger; it must not be able to stop every command in its directory.
 #[test]
-fn a_hundred_thousand_keys_are_looked_at_quickly_and_told_briefly() {
+fn hundred_thousand_unknown_keys_are_reported_briefly() {
     let home = home();
     let lines: String = (0..75_000).map(|number| format!("k{number} = 1\n")).collect();
     home.write("p/.sessile/config.toml", &lines);
@@ -157,7 +157,7 @@ fn a_hundred_thousand_keys_are_looked_at_quickly_and_told_briefly() {
 }
 
 #[test]
-fn what_is_not_a_file_is_never_replaced_by_an_export() {
+fn export_replaces_only_regular_files() {
     let home = home();
     home.call(&["context", "create", "a"]).ok();
     assert!(Command::new("mkfifo").arg(home.path("pipe")).status().unwrap().success());
@@ -182,7 +182,7 @@ fn a_file_in_the_place_of_a_directory_is_refused() {
 }
 
 #[test]
-fn a_broken_context_is_told_by_itself_and_the_others_work() {
+fn broken_context_is_reported_and_the_others_work() {
     let home = home();
     home.write(".config/sessile/contexts/good.toml", "");
     home.write(".config/sessile/contexts/broken.toml", "guard = \n");
@@ -366,7 +366,7 @@ fn linked_settings_of_the_user_are_not_quoted() {
 }
 
 #[test]
-fn error_in_an_imported_session_names_the_place_and_the_expected_type() {
+fn error_in_an_imported_session_names_place_and_type() {
     let home = home();
     home.write("s.json", "{\n  \"format\": \"sessile-session\",\n  \"version\": \"hunter\"\n}\n");
     let error = refused(&home, &["session", "import", "s.json"], "FILE_SYNTAX");

@@ -239,7 +239,7 @@ mod by_a_person {
     }
 
     #[test]
-    fn an_editor_is_no_way_around_a_pin() {
+    fn editor_does_not_bypass_a_pin() {
         let home = home();
         home.write("team.toml", "[contexts.prod]\nguard = \"approval\"\n");
         set_pin(&home, &["--config", "team.toml"]);

@@ -105,7 +105,7 @@ int clock_gettime(clockid_t id, struct timespec *at) {
 "#;
 
 #[test]
-fn clock_far_in_the_past_or_future_is_no_panic() {
+fn clock_far_in_the_past_or_future_does_not_panic() {
     // The end of what can be written as a date, 9999-12-31, beyond that, before 1970, and before the year -9999.
     for seconds in ["253402207200", "253402300799", "99999999999999", "-1", "-99999999999999"] {
         let home = home();
@@ -142,7 +142,7 @@ fn clock_far_in_the_past_or_future_is_no_panic() {
 }
 
 #[test]
-fn long_lock_timeout_is_no_panic() {
+fn long_lock_timeout_does_not_panic() {
     let home = home();
     for (name, timeout) in [("a", "3d"), ("b", "365d"), ("c", "36500d")] {
         clean(home.call(&["context", "create", name, "--lock-timeout", timeout]).run()).exit(0);
@@ -269,7 +269,7 @@ os._exit(0)
 ";
 
 #[test]
-fn process_stopped_in_a_recovery_is_named_after_the_lock_timeout() {
+fn process_stopped_in_a_recovery_is_named_after_timeout() {
     let home = home();
     home.call(&["session", "start", "--name", "s"]).ok();
     let store = home.path(".local/state/sessile/state.db");

@@ -145,7 +145,7 @@ mod runtime_directory {
     }
 
     #[test]
-    fn planted_key_file_in_a_private_directory_is_replaced_and_not_written_through() {
+    fn planted_key_file_is_replaced_and_not_written_through() {
         let user = user_with_passphrase();
         let key = name_of_key(&user);
         let path = user.home().path("private/sessile").join(&key);
@@ -202,7 +202,7 @@ mod runtime_directory {
     }
 
     #[test]
-    fn bus_in_a_shared_directory_is_not_asked_for_secrets() {
+    fn bus_in_a_shared_directory_gets_no_request() {
         let user = UnprivilegedUser::new(USER);
         let shared = user.home().path("shared");
         make_dir(&shared, 0o1777, 0);

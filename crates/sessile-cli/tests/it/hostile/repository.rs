@@ -260,7 +260,7 @@ fn untrusted_context_that_is_moved_or_restored_stays_untrusted() {
 }
 
 #[test]
-fn edit_of_an_untrusted_context_that_is_undone_after_trusting_is_untrusted() {
+fn undone_edit_of_an_untrusted_context_stays_untrusted() {
     let home = home();
     home.write("p/.sessile/contexts/x.toml", "[env]\nEVIL = \"pwned\"\n");
     in_project(&home, &["context", "edit", "x", "--env", "EVIL=good"]).ok();
@@ -272,7 +272,7 @@ fn edit_of_an_untrusted_context_that_is_undone_after_trusting_is_untrusted() {
 }
 
 #[test]
-fn untrusted_setting_that_is_removed_and_restored_stays_untrusted() {
+fn removed_and_restored_untrusted_setting_stays_untrusted() {
     let between: &[Option<&[&str]>] =
         &[None, Some(&["config", "set", "lock-timeout", "9s"]), Some(&["trust", "--yes"])];
     for (file, scope) in [("config.toml", "--project"), ("local.toml", "--dir")] {
@@ -304,7 +304,7 @@ fn selection_in_an_untrusted_local_file_does_not_trust_the_file() {
 }
 
 #[test]
-fn trusted_context_that_is_restored_keeps_its_trust_until_it_is_revoked() {
+fn restored_context_keeps_its_trust_until_revoked() {
     let home = home();
     home.write("p/.sessile/contexts/x.toml", "[env]\nA = \"1\"\n");
     in_project(&home, &["trust", "--yes"]).ok();
@@ -417,7 +417,7 @@ fn undo_never_leaves_the_project_through_a_link() {
 }
 
 #[test]
-fn edited_project_file_behind_a_link_is_refused_before_the_editor_starts() {
+fn linked_project_file_is_refused_before_the_editor_starts() {
     let home = home_with(&["dev"]);
     plant(&home, "../../.config/sessile/config.toml", "local.toml");
     home.write(SETTINGS, "color = \"never\"\n");
@@ -504,7 +504,7 @@ fn project_value_errors_do_not_repeat_the_value() {
 
 /// Names that are not UTF-8 are possible in a repository.
 #[test]
-fn paths_that_are_not_utf_8_are_shown_and_never_panic() {
+fn paths_that_are_not_utf8_are_printed_without_a_panic() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let home = home();

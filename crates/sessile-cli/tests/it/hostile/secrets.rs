@@ -40,7 +40,7 @@ fn context_variable_that_holds_a_secret_is_refused() {
 }
 
 #[test]
-fn secret_that_was_written_into_a_context_file_is_private_in_the_room() {
+fn handwritten_secret_of_a_context_is_private_in_the_room() {
     use std::os::unix::fs::PermissionsExt;
     let home = home();
     home.write(".config/sessile/contexts/a.toml", format!("[env]\nGH_TOKEN = \"{SECRET}\"\n"));
@@ -249,7 +249,7 @@ fn process_that_waits_for_a_command_dumps_no_core() {
 }
 
 #[test]
-fn handwritten_secret_is_masked_by_every_command_that_shows_settings() {
+fn handwritten_secret_is_masked_by_every_command() {
     let home = home();
     home.write(
         ".config/sessile/config.toml",

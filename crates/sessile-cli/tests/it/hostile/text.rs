@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
 ];
 
 #[test]
-fn names_that_are_no_names_are_refused_everywhere() {
+fn invalid_names_are_refused_everywhere() {
     let home = home();
     home.call(&["context", "create", "a"]).ok();
     let long = "x".repeat(100_000);
@@ -45,7 +45,7 @@ fn names_that_are_no_names_are_refused_everywhere() {
 }
 
 #[test]
-fn keys_that_are_no_keys_are_refused() {
+fn invalid_keys_are_refused() {
     let home = home();
     let deep = "a.".repeat(50_000) + "a";
     for (key, code) in [
@@ -81,7 +81,7 @@ fn values_that_do_not_fit_are_refused_and_shown_harmless() {
 }
 
 #[test]
-fn unknown_arguments_are_shown_harmless() {
+fn unknown_arguments_are_escaped() {
     let home = home();
     for args in
         [&["\x1b[31m"][..], &["status", "--\u{9b}x"], &["config", "set", "--glob\nal"], &["status", "a\x07"]]

@@ -181,7 +181,7 @@ fn stopped_session_removes_nothing_through_a_link() {
 }
 
 #[test]
-fn stopped_session_removes_nothing_through_a_link_above_tool_state() {
+fn stopped_session_removes_nothing_through_a_parent_link() {
     for replaced in ["r/sub", "r"] {
         let home = home();
         home.write("r/sub/.terraform/environment", "mine");
@@ -199,7 +199,7 @@ fn stopped_session_removes_nothing_through_a_link_above_tool_state() {
 }
 
 #[test]
-fn stopped_session_removes_nothing_from_a_directory_that_took_the_place_of_its_own() {
+fn stopped_session_keeps_a_replaced_directory() {
     let home = home_with_repository();
     run_in(&home, "p").ok();
     let id = session_id(&home);
@@ -222,7 +222,7 @@ fn session_started_through_a_linked_directory_removes_its_copy() {
 }
 
 #[test]
-fn stopped_session_removes_its_copy_and_not_what_links_in_it_point_to() {
+fn stopped_session_removes_its_copy_and_no_link_target() {
     let home = home_with_repository();
     let before = home.tree_of_people();
     run_in(&home, "p").ok();

@@ -24,7 +24,7 @@ mod guard {
     use super::*;
 
     #[test]
-    fn explicit_is_refused_before_anything_starts_unless_it_is_named() {
+    fn explicit_guard_refuses_an_unnamed_context() {
         let home = home();
         home.write(".config/sessile/contexts/prod.toml", "guard = \"explicit\"\n");
         home.write(".config/sessile/config.toml", "context = \"prod\"\n");
@@ -38,7 +38,7 @@ mod guard {
     }
 
     #[test]
-    fn approval_is_refused_before_anything_starts_with_the_command_that_would_allow_it() {
+    fn approval_guard_refuses_with_the_approve_command() {
         let home = home();
         home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
         for flags in [&["--session", "s1"][..], &[]] {
@@ -103,7 +103,7 @@ mod expectation {
     }
 
     #[test]
-    fn but_one_that_was_there_before_stays() {
+    fn existing_session_stays() {
         let home = home();
         start(&home, &["--name", "s1"]);
         run(&home, &["--session", "s1", "--env", "wrong"], TRACE).run().exit(125);
@@ -115,7 +115,7 @@ mod variables {
     use super::*;
 
     #[test]
-    fn flags_win_over_settings_and_settings_of_the_directory_over_the_context() {
+    fn flags_override_directory_settings_and_the_context() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", "[env]\nA = \"context\"\nB = \"context\"\n");
         home.write(".config/sessile/config.toml", "env.A = \"user\"\nenv.U = \"user\"\n");
@@ -130,7 +130,7 @@ mod variables {
     }
 
     #[test]
-    fn what_leads_a_tool_into_the_session_cannot_be_led_elsewhere() {
+    fn isolating_variables_cannot_be_overridden() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", "[tools.aws]\nprofile = \"default\"\n");
         for (flags, name) in [
@@ -155,7 +155,7 @@ mod variables {
     }
 
     #[test]
-    fn what_the_caller_exports_does_not_lead_out() {
+    fn exported_variables_do_not_lead_out() {
         let home = home();
         let call = run(&home, &["--session", "s1"], &["printenv", "KUBECONFIG", "DOCKER_CONFIG"]);
         let told = call.env("KUBECONFIG", "/elsewhere").env("DOCKER_CONFIG", "/elsewhere").ok().stdout();
@@ -164,7 +164,7 @@ mod variables {
     }
 
     #[test]
-    fn an_almost_empty_environment_has_home_path_and_what_is_kept() {
+    fn cleared_environment_has_home_path_and_kept_variables() {
         let home = home();
         let told = |flags: &[&str]| {
             let call = run(&home, flags, &["env"]).env("SECRET", "1").env("KEEP_A", "2").env("LC_ALL", "C");
@@ -215,7 +215,7 @@ mod dry_run {
     use super::*;
 
     #[test]
-    fn it_changes_nothing_and_runs_nothing() {
+    fn dry_run_changes_nothing_and_runs_nothing() {
         let home = home_with(&["c"]);
         home.write(".kube/config", kubeconfig(&["dev"]));
         let before = home.tree_of_people();
@@ -232,7 +232,7 @@ mod dry_run {
     }
 
     #[test]
-    fn it_says_where_every_variable_comes_from() {
+    fn dry_run_names_the_origin_of_every_variable() {
         let home = home();
         home.write(".kube/config", kubeconfig(&["dev"]));
         home.write(
@@ -261,7 +261,7 @@ mod dry_run {
     }
 
     #[test]
-    fn its_text_begins_with_the_context_and_the_targets() {
+    fn dry_run_begins_with_the_context_and_the_targets() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", "[tools.git]\nname = \"Stage\"\n");
         let text = |flags: &[&str]| run(&home, &[&["--dry-run", "-cc"], flags].concat(), TRACE).ok().stdout();

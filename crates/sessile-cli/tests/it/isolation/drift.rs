@@ -97,7 +97,7 @@ fn renewed_login_of_a_pinned_entry_does_not_drift() {
 }
 
 #[test]
-fn other_changes_of_a_copy_are_no_drift() {
+fn other_changes_of_a_copy_are_not_drift() {
     let home = bound(CONTEXT);
     run(&home, &["kubectl", "config", "set-context", "own", "--cluster=c"]).ok();
     assert_eq!(shown(&home, "s1")["drift"], json!([]));
@@ -108,7 +108,7 @@ fn other_changes_of_a_copy_are_no_drift() {
 }
 
 #[test]
-fn target_that_was_removed_or_spoilt_is_drift_without_a_current_value() {
+fn removed_or_damaged_target_is_drift_without_a_value() {
     for spoil in
         ["kubectl config unset current-context", "rm \"$KUBECONFIG\"", "echo '{{{' > \"$KUBECONFIG\""]
     {

@@ -42,7 +42,7 @@ mod linked_dotfiles {
     }
 
     #[test]
-    fn at_the_level_of_the_home_a_linked_file_or_directory_is_copied() {
+    fn linked_file_or_directory_is_copied_at_level_home() {
         let home = home();
         home.write("dotfiles/foorc", "real");
         home.write("dotfiles/d/f", "real");
@@ -129,7 +129,7 @@ mod what_stays {
     use super::*;
 
     #[test]
-    fn work_that_was_made_in_a_moved_home_is_in_the_real_one_afterwards() {
+    fn new_files_of_a_moved_home_move_to_the_real_one() {
         let home = home();
         home.write("taken/f", "real");
         let script = "mkdir ~/repo && echo precious > ~/repo/f && rm ~/taken && mkdir ~/taken && echo mine > ~/taken/f";
@@ -141,7 +141,7 @@ mod what_stays {
     }
 
     #[test]
-    fn work_that_cannot_be_brought_out_keeps_the_room() {
+    fn room_with_unmovable_files_stays() {
         let home = home();
         home.write("taken/f", "real");
         let flags = ["--isolate", "home", "--session", "s1"];
@@ -160,7 +160,7 @@ mod what_stays {
     }
 
     #[test]
-    fn new_settings_of_an_unknown_tool_are_the_users_and_those_of_a_known_one_are_not() {
+    fn only_new_settings_of_unknown_tools_reach_the_user() {
         let home = home();
         home.write(".config/old/f", "x");
         let script = "mkdir \"$XDG_CONFIG_HOME\"/unknown && echo m > \"$XDG_CONFIG_HOME\"/unknown/f
@@ -239,7 +239,7 @@ mod working_directories {
 
     /// Where the machine has it.
     #[test]
-    fn a_session_begins_with_the_workspace_that_is_selected_and_leaves_nothing_behind() {
+    fn session_copies_the_selected_workspace_and_leaves_none() {
         if testkit::find_tool("terraform").is_none() {
             return;
         }
@@ -279,7 +279,7 @@ mod starting {
     }
 
     #[test]
-    fn a_script_without_a_first_line_runs_alike_with_and_without_a_parent() {
+    fn script_without_shebang_runs_with_and_without_a_parent() {
         let home = home();
         let script = home.write("plain", "echo ran $1\n");
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -289,7 +289,7 @@ mod starting {
     }
 
     #[test]
-    fn when_the_time_is_up_everything_that_was_started_ends() {
+    fn timeout_ends_every_started_process() {
         let home = home();
         let script = "setsid sleep 4321.5 & echo $! > pid; sleep 4321.5";
         sh(&home, &["--timeout", "300ms"], script).run().exit(124);
@@ -299,7 +299,7 @@ mod starting {
     }
 
     #[test]
-    fn a_name_that_cannot_be_one_is_said_to_be_none() {
+    fn invalid_name_is_reported() {
         let done = run(&home(), &["--session", "a b", "-ojson"], &["true"]).run().exit(125);
         assert_eq!(done.code(), "INVALID_NAME");
     }

@@ -34,7 +34,7 @@ fn large_cache_is_linked_and_the_rest_is_copied() {
 }
 
 #[test]
-fn state_that_cannot_be_linked_is_shared_unless_the_command_is_the_tool() {
+fn unlinkable_state_is_shared_unless_the_tool_runs() {
     let home = home();
     sparse(&home, ".docker/contexts/meta/one/large", 300);
     for flags in [&[][..], &["--session", "s"]] {
@@ -70,7 +70,7 @@ fn protected_target_stays_out_of_a_room_without_the_large_state() {
 }
 
 #[test]
-fn large_state_is_taken_out_of_reach_when_a_target_of_it_becomes_protected() {
+fn large_state_with_a_protected_target_is_withheld() {
     let home = home();
     let large = format!("{}# {}\n", clusters(&["dev", "production"]), "x".repeat(65 << 20));
     home.write(".kube/config", large);

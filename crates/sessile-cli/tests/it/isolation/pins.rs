@@ -24,7 +24,7 @@ mod kubectl {
     const CURRENT: &[&str] = &["kubectl", "config", "current-context"];
 
     #[test]
-    fn the_context_and_its_namespace_are_set_again_after_a_command_has_switched() {
+    fn switched_context_and_namespace_are_pinned_again() {
         let home = bound("[tools.kubectl]\ncontext = \"staging\"\nnamespace = \"web\"\n");
         home.write(".kube/config", kubeconfig(&["dev", "staging", "prod"]));
         let before = home.tree_of_people();
@@ -48,7 +48,7 @@ mod kubectl {
     }
 
     #[test]
-    fn a_copy_that_the_session_has_spoilt_is_copied_anew() {
+    fn damaged_copy_is_copied_again() {
         for spoil in [
             "kubectl config delete-context staging",
             "rm \"$KUBECONFIG\"",
@@ -68,7 +68,7 @@ mod kubectl {
     }
 
     #[test]
-    fn a_context_that_the_user_no_longer_has_is_an_error_and_not_another_context() {
+    fn deleted_kube_context_is_an_error() {
         let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
         home.write(".kube/config", kubeconfig(&["dev", "staging"]));
         run(&home, IN_S1, &["kubectl", "config", "delete-context", "staging"]).ok();
@@ -82,7 +82,7 @@ mod aws {
     use super::*;
 
     #[test]
-    fn profile_and_region_are_pinned_and_what_would_win_over_them_is_taken_away() {
+    fn profile_and_region_are_pinned_over_variables() {
         let home = bound("[tools.aws]\nprofile = \"staging\"\nregion = \"eu-central-1\"\n");
         home.write(".aws/config", "[default]\nregion = us-east-1\n[profile staging]\nregion = us-west-2\n");
         home.write(
@@ -121,7 +121,7 @@ mod aws {
     }
 
     #[test]
-    fn what_is_kept_on_request_is_kept() {
+    fn variable_of_keep_env_is_kept() {
         let home = bound("[tools.aws]\nprofile = \"default\"\n");
         let flags = ["--context", "c", "--keep-env", "AWS_SESSION_TOKEN"];
         let call = run(&home, &flags, &["printenv", "AWS_SESSION_TOKEN"]);
@@ -210,7 +210,7 @@ mod wrong {
     }
 
     #[test]
-    fn what_does_not_exist_fails_before_the_command_and_names_the_users_file() {
+    fn missing_target_fails_early_and_names_the_users_file() {
         for (toml, value, file) in [
             ("[tools.kubectl]\ncontext = \"nope\"\n", "nope", "~/.kube/config"),
             ("[tools.aws]\nprofile = \"nope\"\n", "nope", "~/.aws/config"),
@@ -227,7 +227,7 @@ mod wrong {
     }
 
     #[test]
-    fn a_key_that_means_nothing_is_told_with_the_one_that_was_meant() {
+    fn unknown_key_suggests_the_nearest() {
         let error = refused("[tools.kubectl]\ncontxt = \"dev\"\n");
         assert_eq!(error["code"], "BINDING_INVALID");
         assert!(error["message"].as_str().unwrap().contains("did you mean \"context\"?"), "{error}");
@@ -236,7 +236,7 @@ mod wrong {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_told() {
+    fn value_of_the_wrong_type_is_reported() {
         for toml in [
             "[tools.kubectl]\ncontext = \"dev\"\nstrict = \"yes\"\n",
             "[tools.kubectl]\ncontext = true\n",
@@ -251,7 +251,7 @@ mod wrong {
     }
 
     #[test]
-    fn a_tool_that_nobody_knows_is_told_with_the_nearest() {
+    fn unknown_tool_suggests_the_nearest() {
         let error = refused("[tools.kubctl]\ncontext = \"dev\"\n");
         assert_eq!(error["code"], "TOOL_NOT_FOUND");
         assert!(error["hint"].as_str().unwrap().contains("kubectl"), "{error}");

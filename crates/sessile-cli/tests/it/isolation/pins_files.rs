@@ -63,7 +63,7 @@ mod kubeconfig_files {
     }
 
     #[test]
-    fn a_list_that_is_relative_to_the_working_directory_is_understood_there() {
+    fn relative_list_resolves_in_the_working_directory() {
         let home = home();
         home.write(
             "w/one/config",
@@ -81,7 +81,7 @@ mod kubeconfig_files {
     }
 
     #[test]
-    fn what_looks_like_a_number_or_nothing_stays_what_it_is() {
+    fn number_like_and_empty_values_keep_their_type() {
         let home = home();
         home.write(
             ".config/sessile/contexts/c.toml",
@@ -113,7 +113,7 @@ mod kubeconfig_files {
     }
 
     #[test]
-    fn a_broken_one_is_the_tools_to_complain_about_unless_the_context_binds_it() {
+    fn broken_file_of_an_unbound_tool_is_left_to_the_tool() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", STRICT);
         home.write(".kube/config", "apiVersion: v1\n  : [unclosed\n\t- x\n");
@@ -170,7 +170,7 @@ mod kubeconfig_files {
     }
 
     #[test]
-    fn one_behind_a_link_is_copied_and_a_directory_or_pipe_in_its_place_is_no_trap() {
+    fn linked_file_is_copied_and_a_pipe_does_not_block() {
         let home = home();
         home.write("dotfiles/kubeconfig", kubeconfig(&["dev"]));
         std::fs::create_dir(home.path(".kube")).unwrap();
@@ -205,7 +205,7 @@ fn files_that_a_gitconfig_includes_are_still_found() {
 
 /// Many machines that build things say so for everything.
 #[test]
-fn a_variable_that_names_nothing_means_nothing_and_is_no_reason_to_warn() {
+fn empty_variable_is_ignored_without_a_warning() {
     let home = home();
     home.write(".gitconfig", "[user]\n\tname = me\n");
     home.write(".kube/config", kubeconfig(&["dev"]));

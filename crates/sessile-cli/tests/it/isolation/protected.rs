@@ -179,7 +179,7 @@ fn merge_keys_hide_no_target() {
 }
 
 #[test]
-fn alias_that_a_session_makes_is_gone_at_the_next_run() {
+fn alias_made_in_a_session_is_removed_at_the_next_run() {
     let home = guarded();
     let flags = ["--session", "s1", "--context", "staging"];
     run(&home, &flags, &["true"]).ok();
@@ -256,7 +256,7 @@ fn context_file_that_cannot_be_read_fails_closed() {
 
 /// What the file protects is not known then, so nothing may be opened.
 #[test]
-fn context_file_that_cannot_be_read_lets_no_other_context_bind_targets() {
+fn unreadable_context_file_blocks_bindings_of_targets() {
     let home = guarded();
     let path = ".config/sessile/contexts/production.toml";
     home.write(path, "guard = \"approval\"\n[tools.kubectl\n");

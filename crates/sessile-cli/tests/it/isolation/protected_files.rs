@@ -452,7 +452,7 @@ fn context_show_names_targets_whose_login_rotates() {
 }
 
 #[test]
-fn error_names_the_original_of_a_copy_without_its_protected_targets() {
+fn error_names_the_original_of_a_withheld_copy() {
     let home = home();
     for (name, guard) in [("staging", ""), ("production", "guard = \"explicit\"\n")] {
         let context = format!("{guard}[tools.s3cmd]\naccount = \"{name}\"\n");

@@ -53,7 +53,7 @@ mod terraform {
 
 /// What the tests above would see if nothing kept the two apart.
 #[test]
-fn without_sessile_the_first_agent_hits_the_target_of_the_second() {
+fn race_without_sessile_hits_the_wrong_target() {
     for contest in [contests::kubectl(), contests::git()] {
         for agent in AGENTS {
             contest.switch_bare(agent);
@@ -94,7 +94,7 @@ fn crowd(home: &Home, agents: usize, commands: impl Fn(usize) -> (String, &'stat
 }
 
 #[test]
-fn a_hundred_parallel_runs_that_switch_ten_times_each_see_only_their_own() {
+fn hundred_parallel_runs_see_only_their_own_context() {
     testkit::require_tool("git");
     let home = home();
     home.write(".gitconfig", "[user]\n\tname = c0\n");
@@ -105,7 +105,7 @@ fn a_hundred_parallel_runs_that_switch_ten_times_each_see_only_their_own() {
 
 /// A start of kubectl costs twenty times one of git: `SESSILE_TEST_CROWD` says how many there are.
 #[test]
-fn a_crowd_of_kubectl_that_switches_ten_times_each_sees_only_its_own() {
+fn parallel_kubectl_runs_see_only_their_own_context() {
     testkit::require_tool("kubectl");
     let agents = std::env::var("SESSILE_TEST_CROWD").map_or(20, |text| text.parse().unwrap());
     let home = home();

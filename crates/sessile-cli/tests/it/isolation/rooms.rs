@@ -67,7 +67,7 @@ mod the_real_home {
     }
 
     #[test]
-    fn that_is_read_only_and_has_the_state_is_an_error_that_says_so() {
+    fn read_only_home_with_the_state_is_reported() {
         let home = furnished();
         let script = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,bind,ro \"$HOME\" || exit 99
             \"$0\" run -ojson -- true";
@@ -157,7 +157,7 @@ mod the_room {
     }
 
     #[test]
-    fn is_told_by_session_show_with_what_has_changed_on_either_side() {
+    fn session_show_lists_copies_and_changes_of_both_sides() {
         let home = furnished();
         run(&home, S1, &["git", "config", "--global", "user.name", "agent"]).ok();
         home.write(".aws/config", "[default]\nregion = there\n");
@@ -196,7 +196,7 @@ mod shared {
     }
 
     #[test]
-    fn a_file_of_tokens_that_rotate_is_the_users_own_also_if_it_comes_later() {
+    fn rotating_token_file_is_shared_even_if_created_later() {
         let home = home();
         home.write(".azure/azureProfile.json", "{\"subscriptions\": []}\n");
         home.write(".azure/msal_token_cache.json", "{\"old\": 1}\n");
@@ -212,7 +212,7 @@ mod shared {
     }
 
     #[test]
-    fn the_agents_own_programs_keep_their_state_unless_asked_otherwise() {
+    fn coding_agents_share_their_state_by_default() {
         let home = home();
         home.write(".claude/settings.json", "{}\n");
         home.write(".claude/.credentials.json", "{}\n");
@@ -234,7 +234,7 @@ mod shared {
     }
 
     #[test]
-    fn other_programs_settings_are_reachable_where_the_directory_of_settings_is_moved() {
+    fn moved_config_directory_links_other_settings() {
         let home = furnished();
         let script = "cat \"$XDG_CONFIG_HOME/other/settings\"; echo new > \"$XDG_CONFIG_HOME/other/settings\"
             cat \"$XDG_CONFIG_HOME/pip/pip.conf\"; echo private > \"$XDG_CONFIG_HOME/pip/pip.conf\"";
@@ -329,7 +329,7 @@ mod what_runs_on {
     }
 
     #[test]
-    fn a_tmux_server_is_the_sessions_own_outlives_its_terminal_and_ends_with_the_session() {
+    fn tmux_server_lives_as_long_as_its_session() {
         let home = home();
         let runtime = home.private_dir("run");
         let here =
@@ -361,7 +361,7 @@ mod what_runs_on {
 
     /// Sockets need short paths, and not every system has a place for them.
     #[test]
-    fn tmux_works_where_the_system_has_no_runtime_directory_and_the_home_is_deep() {
+    fn tmux_works_without_runtime_directory_in_a_deep_home() {
         let home = home();
         let deep = home.path("a-directory-with-quite-a-long-name/and-another-one-below-it/that-is-no-better");
         std::fs::create_dir_all(&deep).unwrap();

@@ -59,7 +59,7 @@ mod which_session {
     use super::*;
 
     #[test]
-    fn a_named_session_is_started_by_the_first_and_joined_by_the_second() {
+    fn second_run_joins_the_named_session() {
         let home = home();
         let first = run(&home, &["--session", "s1"], &["printenv", "SESSILE_SESSION"]).ok().stdout();
         let second = run(&home, &["--session", "s1"], &["printenv", "SESSILE_SESSION"]).ok().stdout();
@@ -81,7 +81,7 @@ mod which_session {
     }
 
     #[test]
-    fn existing_fails_if_there_is_none_and_starts_none() {
+    fn existing_fails_without_a_session() {
         let home = home();
         let done = run(&home, &["--session", "s1", "--existing", "-ojson"], &["true"]).run().exit(125);
         assert_eq!(done.code(), "SESSION_NOT_FOUND");
@@ -129,7 +129,7 @@ mod which_session {
     }
 
     #[test]
-    fn one_that_names_another_is_seeded_from_the_users_state_and_has_the_same_context() {
+    fn nested_session_copies_the_users_state() {
         let home = home_with(&["staging"]);
         home.write(".gitconfig", "[user]\n\tname = me\n");
         let nested = "git config --global user.name outer
@@ -176,7 +176,7 @@ mod which_session {
     }
 
     #[test]
-    fn twenty_at_once_for_the_first_time_have_one_room_and_all_are_fine() {
+    fn twenty_parallel_first_runs_share_one_room() {
         let home = home();
         home.write(".kube/config", kubeconfig(&["a", "b"]));
         let script = "grep -c 'name: \"\\?[ab]' \"$KUBECONFIG\"; printenv SESSILE_SESSION";
@@ -217,7 +217,7 @@ mod status {
     }
 
     #[test]
-    fn what_ignores_the_end_of_its_time_is_made_to_end() {
+    fn process_that_ignores_the_timeout_is_killed() {
         let home = home();
         let script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done";
         run(&home, &["--timeout", "100ms"], &["bash", "-c", script]).run().exit(124);
@@ -234,7 +234,7 @@ mod status {
     }
 
     #[test]
-    fn what_sessile_itself_cannot_do_is_125_with_the_code_in_the_error() {
+    fn own_failure_is_125_with_the_code_in_the_error() {
         let home = home();
         let done = run(&home, &["--context", "nope", "-ojson"], &["true"]).run().exit(125);
         assert_eq!(done.code(), "CONTEXT_NOT_FOUND");
@@ -248,7 +248,7 @@ mod status {
     }
 
     #[test]
-    fn what_cannot_be_executed_is_126_and_what_is_not_there_127() {
+    fn not_executable_is_126_and_not_found_is_127() {
         let home = home();
         home.write("plain", "text");
         for flags in [&[][..], &["--session", "s1"]] {
@@ -332,7 +332,7 @@ mod between {
     }
 
     #[test]
-    fn the_session_is_busy_while_the_command_runs_and_knows_its_program() {
+    fn session_with_a_running_command_is_busy() {
         let home = home();
         let mut child = run(&home, &["--session", "s1"], &["sleep", "1000"])
             .command()
@@ -375,7 +375,7 @@ mod between {
     }
 
     #[test]
-    fn what_was_left_running_is_ended_if_that_was_asked_for() {
+    fn stragglers_are_stopped_on_request() {
         let home = home();
         let script = "sleep 1000 >/dev/null 2>&1 & echo $! > pid";
         run(&home, &["--session", "s1", "--kill-stragglers"], &["sh", "-c", script]).ok();
@@ -415,7 +415,7 @@ mod values {
     }
 
     #[test]
-    fn variables_arrive_unchanged_whoever_sets_them() {
+    fn variables_of_every_source_arrive_unchanged() {
         let home = home();
         let numbered = |letter: &str| -> Vec<(String, &str)> {
             HOSTILE.iter().enumerate().map(|(at, value)| (format!("{letter}{at}"), *value)).collect()

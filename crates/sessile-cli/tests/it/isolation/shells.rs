@@ -51,7 +51,7 @@ mod env {
     }
 
     #[test]
-    fn unset_brings_back_what_was_there_before() {
+    fn unset_restores_the_shells_own_values() {
         let home = home();
         start(&home, &["--name", "s1"]);
         let room = room(&home, "s1");
@@ -69,7 +69,7 @@ mod env {
     }
 
     #[test]
-    fn without_a_session_there_is_nothing_to_print() {
+    fn env_without_a_session_is_refused() {
         let home = home();
         let done = home.call(&["env", "-ojson"]).run().exit(2);
         assert_eq!(done.code(), "SESSION_REQUIRED");
@@ -104,7 +104,7 @@ mod start_up_files {
     }
 
     #[test]
-    fn bash_with_a_socket_for_input_does_not_lead_out_of_the_session() {
+    fn bash_with_a_socket_as_input_stays_in_the_session() {
         let home = home();
         home.write(".bashrc", "export KUBECONFIG=$HOME/.kube/config\n");
         // As agents start their commands. Without a shell above, bash takes that for a remote login.
@@ -263,7 +263,7 @@ mod on_a_terminal {
 
     /// Who has loaded the hook sees one mark, not two.
     #[test]
-    fn the_mark_is_shown_once_where_the_hook_shows_it() {
+    fn hooked_shell_has_one_mark_in_its_prompt() {
         for program in SHELLS {
             let home = home_with(&["c"]);
             load_hooks(&home);
@@ -336,7 +336,7 @@ mod prompt {
     use super::*;
 
     #[test]
-    fn it_is_the_session_and_the_context_and_nothing_where_there_is_neither() {
+    fn prompt_is_session_and_context_or_empty() {
         let home = home_with(&["staging"]);
         assert_eq!(home.call(&["prompt"]).ok().stdout(), "");
         assert_eq!(home.call(&["prompt", "--context", "staging"]).ok().stdout(), "staging\n");

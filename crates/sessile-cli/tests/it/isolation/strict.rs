@@ -47,7 +47,7 @@ fn context_that_the_session_made_itself_stays() {
 }
 
 #[test]
-fn context_that_the_session_made_itself_stays_when_another_key_changes() {
+fn own_context_of_a_session_survives_a_changed_binding() {
     let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
     home.write(".kube/config", kubeconfig(&["staging", "production"]));
     run(&home, &["kubectl", "config", "set-context", "kind-test", "--cluster=kind", "--user=kind"]).ok();
@@ -99,7 +99,7 @@ fn strict_can_be_turned_off_by_the_context_or_for_a_call() {
 }
 
 #[test]
-fn changed_binding_is_copied_anew() {
+fn changed_binding_is_copied_again() {
     let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
     home.write(".kube/config", kubeconfig(&["dev", "staging", "production"]));
     assert_eq!(run(&home, CONTEXTS).ok().stdout(), "staging\n");
@@ -108,7 +108,7 @@ fn changed_binding_is_copied_anew() {
 }
 
 #[test]
-fn aws_keeps_the_profile_and_what_it_needs() {
+fn aws_keeps_the_profile_and_its_dependencies() {
     testkit::require_tool("aws");
     let home = bound("[tools.aws]\nprofile = \"staging\"\n");
     home.write(

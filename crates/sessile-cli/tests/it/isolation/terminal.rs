@@ -33,7 +33,7 @@ pub(super) fn leave(mut shell: Tty) {
 }
 
 #[test]
-fn a_reader_that_has_enough_ends_the_command_quietly() {
+fn closed_pipe_ends_the_command_quietly() {
     let home = home();
     let mut shell = interactive(&home);
     for way in ALL_WAYS {
@@ -44,7 +44,7 @@ fn a_reader_that_has_enough_ends_the_command_quietly() {
 }
 
 #[test]
-fn it_ignores_and_blocks_no_signal_that_its_caller_does_not() {
+fn command_inherits_the_callers_signal_masks() {
     let home = home();
     let script = "grep -E 'Sig(Ign|Blk)' /proc/self/status";
     for before in ["", "trap '' HUP; ", "trap '' INT TERM; "] {
@@ -142,7 +142,7 @@ fn a_command_that_stops_itself_gives_the_terminal_back() {
 }
 
 #[test]
-fn it_has_the_terminal() {
+fn command_has_the_terminal() {
     let home = home();
     let mut shell = interactive(&home);
     for way in ALL_WAYS {
@@ -155,7 +155,7 @@ fn it_has_the_terminal() {
 }
 
 #[test]
-fn what_a_process_sends_to_the_parent_reaches_the_command() {
+fn signal_to_the_parent_reaches_the_command() {
     let home = home();
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("USR1", 10), ("QUIT", 3)] {
         let script =
@@ -179,7 +179,7 @@ fn what_a_process_sends_to_the_parent_reaches_the_command() {
 }
 
 #[test]
-fn one_that_leaves_a_daemon_behind_returns_at_once_and_its_room_stays_for_that() {
+fn room_stays_for_a_daemon_of_the_command() {
     let home = home();
     let script = "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $! > pid; echo $KUBECONFIG";
     let begun = std::time::Instant::now();

@@ -31,7 +31,7 @@ mod list {
     }
 
     #[test]
-    fn only_those_on_this_machine_if_that_is_asked_for() {
+    fn installed_lists_only_installed_tools() {
         let home = home();
         let listed = home.call(&["tool", "list", "--installed", "-ojson"]).env("PATH", "/nonexistent").ok();
         assert_eq!(listed.json(), serde_json::json!([]));
@@ -44,7 +44,7 @@ mod show {
     use super::*;
 
     #[test]
-    fn it_tells_what_is_moved_bound_and_left_shared() {
+    fn show_lists_moved_bound_and_shared_state() {
         let home = home();
         let told = home.call(&["tool", "show", "kubectl"]).ok().stdout();
         for phrase in
@@ -59,7 +59,7 @@ mod show {
     }
 
     #[test]
-    fn one_that_is_not_known_is_told_with_the_nearest() {
+    fn unknown_tool_of_show_suggests_the_nearest() {
         let done = home().call(&["tool", "show", "kubctl", "-ojson"]).run().exit(5);
         assert_eq!(done.code(), "TOOL_NOT_FOUND");
         assert!(done.json_error()["hint"].as_str().unwrap().contains("kubectl"), "{}", done.told());
@@ -198,7 +198,7 @@ mod check {
     }
 
     #[test]
-    fn what_is_not_here_or_cannot_be_proven_is_said() {
+    fn missing_or_unproven_tool_is_reported() {
         let home = home();
         let done =
             home.call(&["tool", "check", "heroku", "-ojson"]).env("PATH", "/nonexistent").run().exit(4);

@@ -151,7 +151,7 @@ fn the_result_says_what_goes_where() {
 }
 
 #[test]
-fn a_client_that_is_not_known_is_told_with_those_that_are() {
+fn unknown_client_lists_the_known_ones() {
     let done = home().call(&["mcp", "config", "--client", "clod", "--output", "json"]).run().exit(2);
     assert_eq!(done.code(), "USAGE");
     let message = done.json_error()["message"].to_string();
@@ -205,7 +205,7 @@ fn a_session_need_not_be_there_and_a_context_must() {
 }
 
 #[test]
-fn a_guard_does_not_stand_in_the_way_of_naming_its_context() {
+fn guarded_context_can_be_named_in_the_snippet() {
     let home = home();
     home.write(".config/sessile/contexts/production.toml", "guard = 'approval'\n");
     let done = home.call(&["mcp", "config", "--client", "zed", "--context", "production"]).ok();
@@ -213,7 +213,7 @@ fn a_guard_does_not_stand_in_the_way_of_naming_its_context() {
 }
 
 #[test]
-fn what_a_variable_names_is_not_meant_for_the_client() {
+fn selection_by_variable_is_not_in_the_snippet() {
     let home = home_with(&["staging"]);
     let web = start(&home, &["--name", "web"]);
     for session in [web.as_str(), "gone"] {
@@ -224,7 +224,7 @@ fn what_a_variable_names_is_not_meant_for_the_client() {
 }
 
 #[test]
-fn it_changes_nothing_and_needs_no_settings() {
+fn config_changes_nothing_and_needs_no_settings() {
     let home = home();
     home.write(".config/sessile/config.toml", "context = \n");
     let before = home.tree();
@@ -235,7 +235,7 @@ fn it_changes_nothing_and_needs_no_settings() {
 }
 
 #[test]
-fn a_program_that_is_not_found_by_its_name_is_told() {
+fn program_missing_from_path_is_reported() {
     let call = |args: &[&str]| {
         home().call(&["mcp", "config", "--client", "zed"]).args(args).env("PATH", "/nowhere").ok()
     };
@@ -249,7 +249,7 @@ fn to_run_commands_and_to_change_nothing_contradict_each_other() {
 }
 
 #[test]
-fn a_service_is_named_by_its_address_and_its_token_is_not_in_the_snippet() {
+fn service_snippet_has_the_url_and_no_token() {
     let (home, _) = with_program(&[]);
     let done = home.call(&["mcp", "config", "--client", "codex", "--url", "https://sessions.example/"]).ok();
     insta::assert_snapshot!(done.told(), @r#"

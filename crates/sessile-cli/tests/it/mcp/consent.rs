@@ -40,7 +40,7 @@ fn touch(file: &str) -> Value {
 }
 
 #[test]
-fn person_is_asked_before_each_command() {
+fn client_prompts_before_each_command() {
     for version in [USUAL, INLINE] {
         let home = home_with(&["staging"]);
         let (mut client, asked) = with_person(&home, &[], version, &[allow("once")]);

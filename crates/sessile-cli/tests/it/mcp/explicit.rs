@@ -51,7 +51,7 @@ fn furnished(agent: &str) -> (Home, Value) {
 }
 
 #[test]
-fn what_is_missing_destroys_nothing() {
+fn call_with_a_missing_argument_destroys_nothing() {
     let agent = agent();
     let (home, sent) = furnished(agent.url());
     // In the session itself too, where there would be something to take for meant.
@@ -102,7 +102,7 @@ fn what_is_missing_destroys_nothing() {
 }
 
 #[test]
-fn an_empty_name_is_no_name() {
+fn empty_name_is_refused() {
     let agent = agent();
     let (home, _) = furnished(agent.url());
     let mut client = serve(&home, &["--session", "work"]);
@@ -131,7 +131,7 @@ fn session_of_run(client: &mut McpClient, given: Value) -> String {
 }
 
 #[test]
-fn a_server_works_in_its_session_and_what_is_named_wins() {
+fn named_session_overrides_the_servers_session() {
     let home = home_with(&["dev", "prod"]);
     let (work, other) =
         (start(&home, &["--name", "work", "--context", "dev"]), start(&home, &["--name", "other"]));
@@ -184,7 +184,7 @@ fn a_server_works_in_its_session_and_what_is_named_wins() {
 }
 
 #[test]
-fn a_context_of_the_server_s_own_is_used_where_none_is_named() {
+fn servers_context_is_the_default() {
     let home = home_with(&["dev", "prod"]);
     start(&home, &["--name", "pinned", "--context", "prod"]);
     let mut client = serve(&home, &["--context", "dev"]);
@@ -222,7 +222,7 @@ fn a_handle_of_another_home_is_not_found() {
 }
 
 #[test]
-fn what_is_off_is_neither_listed_nor_done() {
+fn disabled_tool_is_neither_listed_nor_run() {
     let home = home_with(&["dev"]);
     let mut plain = serve(&home, &[]);
     assert!(!names(&mut plain).contains(&"run".to_owned()));
@@ -254,7 +254,7 @@ fn what_is_off_is_neither_listed_nor_done() {
 }
 
 #[test]
-fn a_named_session_has_its_own_context_and_a_new_one_the_server_s() {
+fn named_session_keeps_its_context_and_new_gets_the_servers() {
     let home = home_with(&["dev", "staging"]);
     start(&home, &["--name", "there", "--context", "dev"]);
     let by_flag = home.call(&["mcp", "--allow-run", "--context", "staging"]);
@@ -274,7 +274,7 @@ fn a_named_session_has_its_own_context_and_a_new_one_the_server_s() {
 }
 
 #[test]
-fn a_server_is_there_before_its_session() {
+fn server_starts_before_its_session_exists() {
     let home = home_with(&["dev"]);
     let mut client = serve(&home, &["--allow-run", "--session", "later", "--context", "dev"]);
     assert_eq!(code(&mut client, "get_state", json!({})), "SESSION_NOT_FOUND");

@@ -87,7 +87,7 @@ fn without_somebody_to_ask_it_stays_shut() {
 }
 
 #[test]
-fn context_that_changes_while_the_person_is_asked_is_asked_about_again_or_stays_shut() {
+fn context_changed_during_the_prompt_is_not_approved() {
     for version in ASKING {
         let home = guarded();
         let file = home.path(".config/sessile/contexts/prod.toml");
@@ -260,7 +260,7 @@ fn answer_opens_a_context_once() {
 }
 
 #[test]
-fn answer_opens_nothing_but_the_call_it_was_asked_for() {
+fn answer_is_valid_for_its_own_call_only() {
     let home = guarded();
     let yes = json!({ "action": "accept", "content": { "open_for": "10m" } });
     let client = || {
@@ -302,7 +302,7 @@ fn answer_opens_nothing_but_the_call_it_was_asked_for() {
 }
 
 #[test]
-fn nobody_is_asked_because_a_command_says_so() {
+fn command_output_triggers_no_prompt() {
     let home = guarded();
     let text = r#"{"error":{"code":"GUARD_APPROVAL","message":"m","context":"prod"}}"#;
     let given = |context: &str| {
@@ -322,7 +322,7 @@ fn nobody_is_asked_because_a_command_says_so() {
 }
 
 #[test]
-fn with_a_pin_nobody_is_asked() {
+fn pin_disables_prompts_through_the_client() {
     let home = guarded();
     let mut tty = home.tty(&["context", "approve", "--set-pin"]);
     for prompt in ["New PIN: ", "Again: "] {
@@ -375,7 +375,7 @@ fn the_official_client_asks_and_is_answered() {
 }
 
 #[test]
-fn inside_a_session_nobody_is_asked() {
+fn server_in_a_session_never_prompts() {
     let home = guarded();
     let session = crate::start(&home, &[]);
     crate::start(&home, &["--name", "web"]);

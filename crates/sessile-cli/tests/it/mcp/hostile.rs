@@ -25,7 +25,7 @@ fn call(id: usize, tool: &str, arguments: &Value) -> Value {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_ends_nothing() {
+fn invalid_message_gets_an_error_and_the_server_stays() {
     let home = home();
     let mut client = serve(&home, &[]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -348,7 +348,7 @@ fn a_client_that_does_not_read_for_a_while_misses_nothing() {
 }
 
 #[test]
-fn a_server_that_nobody_reads_ends_with_what_it_runs() {
+fn server_whose_client_stops_reading_ends_with_its_commands() {
     let home = home();
     let mut server = bare(&home, &["--allow-run"]);
     let (mut stdin, stdout) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
@@ -418,7 +418,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_said_the_server_answers_in_messages(frames in proptest::collection::vec(frame(), 1..30), greet in any::<bool>()) {
+    fn every_input_gets_valid_messages(frames in proptest::collection::vec(frame(), 1..30), greet in any::<bool>()) {
         let home = home();
         let mut client = McpClient::start(home.call(&["mcp"]));
         if greet {

@@ -125,7 +125,7 @@ fn a_signal_ends_the_server_and_what_it_runs() {
 }
 
 #[test]
-fn a_server_that_nobody_greeted_ends_by_a_signal_too() {
+fn signal_ends_a_server_before_initialize() {
     let home = home();
     let mut client = McpClient::start(home.call(&["mcp"]));
     client.request("ping", json!({}));
@@ -148,7 +148,7 @@ fn the_end_of_input_ends_the_server_and_what_it_runs() {
 }
 
 #[test]
-fn what_a_command_leaves_running_does_not_hold_up_its_result() {
+fn background_process_does_not_delay_the_result() {
     let home = home();
     let mut client = serve(&home, &["--allow-run"]);
     let begun = Instant::now();

@@ -33,7 +33,7 @@ fn a_slow_command_tells_how_it_goes() {
 }
 
 #[test]
-fn who_does_not_ask_is_not_told() {
+fn call_without_a_progress_token_gets_no_progress() {
     let home = home();
     let mut client = serve(&home, &["--allow-run"]);
     client.request("tools/call", json!({ "name": "run", "arguments": script("echo x; sleep 1.5") }));
@@ -89,7 +89,7 @@ fn calling_off_ends_the_command() {
 }
 
 #[test]
-fn calling_off_ends_the_call_of_an_agent_and_what_waits_for_a_lock() {
+fn cancellation_ends_agent_calls_and_lock_waits() {
     let (home, agent) = (home(), agent());
     start(&home, &["--name", "work"]);
     let mut client = serve(&home, &["--session", "work"]);
@@ -241,7 +241,7 @@ fn standard_input_and_the_directory_are_as_given() {
 }
 
 #[test]
-fn a_command_is_told_to_end_once() {
+fn cancelled_command_gets_one_sigterm() {
     let home = home();
     let mut client = serve(&home, &["--allow-run"]);
     // The second time would come while it still cleans up.
@@ -257,7 +257,7 @@ fn a_command_is_told_to_end_once() {
 }
 
 #[test]
-fn what_an_agent_sends_beside_words_is_handed_on() {
+fn data_and_files_of_a_reply_are_returned() {
     let (home, agent) = (home(), agent());
     let mut client = serve(&home, &[]);
     let mut send =

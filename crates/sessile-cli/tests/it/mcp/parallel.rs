@@ -96,7 +96,7 @@ fn a_crowd_of_servers_and_commands_loses_no_update() {
 }
 
 #[test]
-fn what_one_has_done_the_next_call_of_the_other_sees() {
+fn change_of_one_server_is_visible_to_the_other() {
     let home = home_with(&["dev"]);
     let (mut one, mut two) = (serve(&home, &[]), serve(&home, &[]));
     let id = result(&mut one, "start_session", json!({ "name": "work", "context": "dev" }))["id"].clone();

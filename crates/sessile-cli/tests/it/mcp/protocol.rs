@@ -26,7 +26,7 @@ fn ask_raw(client: &mut McpClient, line: &Value) -> Value {
 }
 
 #[test]
-fn the_revision_that_is_asked_for_is_spoken() {
+fn requested_revision_is_used() {
     let home = home();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", USUAL] {
         let mut client = ungreeted(&home);
@@ -125,7 +125,7 @@ fn a_batch_is_answered_by_one_line() {
 }
 
 #[test]
-fn what_comes_before_the_greeting_ends_nothing() {
+fn message_before_initialize_keeps_the_server() {
     let home = home();
     let early = [
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
@@ -170,7 +170,7 @@ fn a_second_greeting_changes_nothing_for_the_worse() {
 }
 
 #[test]
-fn what_is_not_known_is_told_and_never_guessed() {
+fn unknown_method_is_an_error() {
     let home = home();
     let mut client = serve(&home, &[]);
     for method in ["no/such", "tools", "resources/write", "sampling/createMessage", ""] {
@@ -208,7 +208,7 @@ fn what_is_not_known_is_told_and_never_guessed() {
 }
 
 #[test]
-fn whoever_pipes_requests_in_gets_all_answers() {
+fn piped_requests_get_all_responses() {
     let home = home();
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": USUAL, "capabilities": {}, "clientInfo": { "name": "x", "version": "1" },

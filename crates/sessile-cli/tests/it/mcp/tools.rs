@@ -188,7 +188,7 @@ fn tool_list_stays_under_13_kb_on_the_wire() {
 }
 
 #[test]
-fn sessions_and_conversations_are_listed_with_what_goes_on_in_them() {
+fn sessions_and_conversations_are_listed_with_their_state() {
     let world = World::new();
     let mut client = serve(&world.home, &[]);
     assert_eq!(result(&mut client, "list_conversations", json!({}))["count"], 0);

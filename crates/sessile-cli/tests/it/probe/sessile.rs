@@ -197,7 +197,7 @@ fn insecure_upstream_with_a_key_is_refused_at_start() {
 }
 
 #[test]
-fn upstream_with_untrusted_certificate_is_not_asked() {
+fn upstream_with_untrusted_certificate_gets_no_request() {
     let (upstream, other) = (TlsServer::start(), TlsServer::start());
     let url = upstream.url("/v1");
     let flags = ["--upstream", &url, "--upstream-model", "small"];

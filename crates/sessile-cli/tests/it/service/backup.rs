@@ -235,7 +235,7 @@ fn two_restores_revive_nothing_and_repeat_no_number() {
 }
 
 #[test]
-fn restore_onto_a_new_store_revokes_tokens_unless_told_to_keep_them() {
+fn restore_onto_a_new_store_revokes_tokens_by_default() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");

@@ -59,14 +59,14 @@ fn sqlite_service_survives_killed_processes_under_load() {
 }
 
 #[test]
-fn postgres_service_survives_killed_processes_and_restarts_under_load() {
+fn postgres_service_survives_kills_and_restarts_under_load() {
     let (home, server) = (home(), Postgres::start());
     let database = server.database();
     served(&Store::postgres(&home, &database.url()), Some(Outage::Restart(&server)));
 }
 
 #[test]
-fn postgres_service_survives_killed_processes_and_failover_under_load() {
+fn postgres_service_survives_kills_and_failover_under_load() {
     let (home, server) = (home(), Postgres::start());
     let database = server.database();
     let standby = server.standby();

@@ -32,7 +32,7 @@ fn call_that_is_not_interactive_changes_no_selection() {
 }
 
 #[test]
-fn session_started_by_a_call_that_is_not_interactive_is_not_selected() {
+fn session_of_a_non_interactive_call_is_not_selected() {
     let home = home_with(&[]);
     let mut shell = home.shell();
     for way in NOT_INTERACTIVE.iter().chain(&CAPTURED) {
@@ -104,7 +104,7 @@ fn selection_is_withheld_where_every_stream_leads_elsewhere() {
 }
 
 #[test]
-fn selection_of_a_terminal_that_controls_another_process_is_withheld() {
+fn selection_is_withheld_from_other_processes_of_a_terminal() {
     let home = home_with(&["staging", "production"]);
     home.write(".config/sessile/config.toml", "context = \"production\"\n");
     let mut shell = home.shell();
@@ -257,7 +257,7 @@ print("WRONG", wrong)
 }
 
 #[test]
-fn message_of_a_piped_subprocess_begins_a_conversation_of_its_own() {
+fn message_of_a_piped_subprocess_begins_a_conversation() {
     let home = home_with(&[]);
     let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
     let mut shell = home.shell();

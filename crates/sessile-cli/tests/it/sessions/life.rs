@@ -73,7 +73,7 @@ fn the_room_goes_with_the_next_change_and_not_with_a_look() {
 }
 
 #[test]
-fn what_something_runs_in_is_not_swept_up() {
+fn session_with_a_running_command_is_not_removed() {
     let home = home();
     let id = start(&home, &["--idle", "1s", "--max", "2s"]);
     let mut child = home
@@ -163,7 +163,7 @@ fn gc_removes_rooms_that_belong_to_no_live_session() {
 }
 
 #[test]
-fn a_session_whose_room_was_removed_can_still_be_used_and_stopped() {
+fn session_without_its_room_can_be_used_and_stopped() {
     let home = home();
     let id = start(&home, &[]);
     std::fs::remove_dir_all(room(&home, &id)).unwrap();
@@ -174,7 +174,7 @@ fn a_session_whose_room_was_removed_can_still_be_used_and_stopped() {
 }
 
 #[test]
-fn the_times_come_from_the_settings_unless_they_are_said() {
+fn lifetimes_come_from_settings_unless_passed() {
     let home = home();
     home.write(".config/sessile/config.toml", "session.idle = \"30m\"\nsession.max = \"3h\"\n");
     let configured = shown(&home, &start(&home, &[]));

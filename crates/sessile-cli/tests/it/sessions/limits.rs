@@ -29,7 +29,7 @@ fn command_past_the_longest_life_is_ended_with_what_it_started() {
 }
 
 #[test]
-fn command_that_ignores_sigterm_is_killed_after_the_grace_period() {
+fn command_that_ignores_sigterm_is_killed_after_grace() {
     let home = home();
     let begun = Instant::now();
     let script = "trap '' TERM; while :; do sleep 0.1; done";
@@ -71,7 +71,7 @@ fn shell_past_the_longest_life_is_ended() {
 }
 
 #[test]
-fn idle_time_counts_from_the_end_of_the_last_command_whoever_looks() {
+fn idle_time_counts_from_the_end_of_the_last_command() {
     let home = home();
     let id = start(&home, &["--idle", "5s"]);
     home.call(&["run", "--session", &id, "--", "sleep", "7"]).ok();
@@ -94,7 +94,7 @@ fn idle_time_counts_from_the_end_of_the_last_command_whoever_looks() {
 
 /// Nobody looks before the idle time is over.
 #[test]
-fn session_that_nobody_looked_at_expires_by_the_end_of_its_command() {
+fn unobserved_session_expires_by_the_end_of_its_command() {
     let home = home();
     let id = start(&home, &["--idle", "2s"]);
     home.call(&["run", "--session", &id, "--", "sleep", "1"]).ok();
@@ -103,7 +103,7 @@ fn session_that_nobody_looked_at_expires_by_the_end_of_its_command() {
 }
 
 #[test]
-fn watcher_is_no_child_of_the_command_and_keeps_no_pipe() {
+fn watcher_is_not_a_child_and_keeps_no_pipe() {
     let home = home();
     let script = "import os\ntry:\n  os.wait()\nexcept ChildProcessError: print('none')";
     let done = home.call(&["run", "--session", "s", "--", "python3", "-c", script]).ok();

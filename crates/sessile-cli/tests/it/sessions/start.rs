@@ -66,7 +66,7 @@ fn only_the_id_is_printed_with_quiet() {
 }
 
 #[test]
-fn a_name_is_unique_among_live_sessions_and_free_again_afterwards() {
+fn name_of_an_ended_session_can_be_reused() {
     let home = home();
     let first = start(&home, &["--name", "deploy"]);
     let taken = home.call(&["session", "start", "--name", "deploy", "-ojson"]).run().exit(6);
@@ -320,7 +320,7 @@ fn a_start_satisfies_the_guard_of_its_context_or_fails() {
 
 /// The terminal's own session is pinned too; another one is started by saying so.
 #[test]
-fn on_a_terminal_with_a_session_another_can_be_started_in_another_context() {
+fn terminal_with_a_session_can_start_one_in_another_context() {
     let home = home_with(&["staging", "prod"]);
     let mut shell = home.shell();
     shell.run("sessile session start --name a --context staging");

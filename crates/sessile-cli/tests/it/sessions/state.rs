@@ -63,7 +63,7 @@ fn a_value_comes_from_a_file_or_standard_input_as_it_is() {
 }
 
 #[test]
-fn a_value_is_said_once() {
+fn value_comes_from_one_source_only() {
     let home = home();
     let id = start(&home, &[]);
     home.write("value", "1");
@@ -88,7 +88,7 @@ fn a_revision_never_goes_back() {
 }
 
 #[test]
-fn a_change_with_another_revision_than_expected_is_a_conflict_and_changes_nothing() {
+fn unexpected_revision_is_a_conflict() {
     let home = home();
     let id = start(&home, &[]);
     state(&home, &id, &["set", "k", "1", "--if-revision", "0"]).exit(0);
@@ -125,7 +125,7 @@ fn of_many_that_expect_the_same_revision_one_succeeds() {
 }
 
 #[test]
-fn what_is_too_large_or_no_key_is_refused() {
+fn oversized_value_or_invalid_key_is_refused() {
     let home = home();
     let id = start(&home, &[]);
     let large = "x".repeat(64 * 1024);

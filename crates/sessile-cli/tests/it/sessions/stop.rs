@@ -25,7 +25,7 @@ fn running(home: &Home, session: &str, script: &str) -> Child {
 }
 
 #[test]
-fn what_runs_in_it_is_ended() {
+fn running_commands_are_ended() {
     let home = home();
     let id = start(&home, &["--name", "work"]);
     let mut child = running(&home, &id, "echo $$ > pid; touch $READY; sleep 1000");
@@ -42,7 +42,7 @@ fn what_runs_in_it_is_ended() {
 }
 
 #[test]
-fn what_ignores_the_request_is_made_to_end() {
+fn command_that_ignores_sigterm_is_killed() {
     let home = home();
     let id = start(&home, &[]);
     let script = "trap '' TERM; echo $$ > pid; touch $READY; while :; do sleep 0.1; done";
@@ -100,7 +100,7 @@ fn a_session_is_stopped_from_inside_by_its_variable() {
 
 /// The one that stops is in the session itself, and so is what runs it.
 #[test]
-fn what_runs_in_a_session_can_stop_it() {
+fn command_in_a_session_can_stop_it() {
     for script in ["exec \"$0\" session stop", "\"$0\" session stop; echo after > after"] {
         let home = home();
         let id = start(&home, &[]);
@@ -158,7 +158,7 @@ fn on_a_terminal_it_asks_when_something_runs() {
 }
 
 #[test]
-fn clear_all_without_a_terminal_lists_what_it_would_stop_and_changes_nothing() {
+fn clear_all_without_a_terminal_changes_nothing() {
     let home = home();
     let (named, unnamed, ended) = (start(&home, &["--name", "alpha"]), start(&home, &[]), start(&home, &[]));
     home.call(&["session", "stop", &ended]).ok();
@@ -216,7 +216,7 @@ fn stopping_many_at_once_stops_each_and_no_other() {
 }
 
 #[test]
-fn stopping_at_once_from_many_places_hurts_nobody() {
+fn parallel_stops_of_one_session_succeed() {
     let home = home();
     for _ in 0..5 {
         let id = home.call(&["session", "start", "--quiet"]).ok().stdout().trim().to_owned();
@@ -261,7 +261,7 @@ fn a_session_that_stops_itself_lets_its_caller_go_on() {
 }
 
 #[test]
-fn a_variable_that_names_a_session_that_is_gone_does_not_lock_anyone_out() {
+fn variable_with_an_ended_session_allows_recovery() {
     let home = home();
     let gone = "01890a5d-ac96-774b-bcce-b302099a8057";
     for args in [&["session", "list"][..], &["session", "start"], &["context", "list"], &["lock", "list"]] {

@@ -52,7 +52,7 @@ fn a_dash_goes_back_in_the_terminal() {
 }
 
 #[test]
-fn a_terminals_selection_wins_over_files_and_loses_to_what_is_said() {
+fn terminal_selection_overrides_files_and_not_flags() {
     let home = home_with(&["here", "file", "said"]);
     home.write(".config/sessile/config.toml", "context = \"file\"\n");
     let mut shell = home.shell();
@@ -100,7 +100,7 @@ fn a_recycled_terminal_does_not_inherit() {
 }
 
 #[test]
-fn what_was_selected_in_a_closed_terminal_is_forgotten() {
+fn selection_of_a_closed_terminal_is_dropped() {
     let home = home_with(&["staging", "prod"]);
     let mut first = home.shell();
     first.run("sessile context use staging");

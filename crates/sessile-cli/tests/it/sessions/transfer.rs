@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{home, home_with, live, shown, start};
 
 #[test]
-fn what_was_exported_comes_back_on_another_machine() {
+fn exported_session_is_imported_on_another_machine() {
     let (here, there) = (home_with(&["staging"]), home_with(&["staging"]));
     let id =
         start(&here, &["--name", "work", "--context", "staging", "--label", "team=web", "--idle", "30m"]);

@@ -200,7 +200,7 @@ fn a_terminals_selection_outside_does_not_count_inside() {
 }
 
 #[test]
-fn what_is_wrong_in_it_is_refused_before_it_is_written() {
+fn invalid_config_file_is_refused_before_a_write() {
     let home = home();
     home.write("alone/c.toml", "# alone\n");
     let before = home.tree();
@@ -211,7 +211,7 @@ fn what_is_wrong_in_it_is_refused_before_it_is_written() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_not_made() {
+fn missing_config_file_is_not_created() {
     let home = home();
     insta::assert_snapshot!(home.call(&["--config", "nothing.toml", "status"]).run().told(), @"
     exit 5

@@ -47,7 +47,7 @@ fn visual_goes_before_editor_and_may_have_arguments() {
 }
 
 #[test]
-fn what_is_wrong_is_shown_and_can_be_edited_again() {
+fn invalid_edit_is_reported_and_can_be_repeated() {
     let home = home_with(&["dev"]);
     let script = "if grep -q explicit \"$1\"; then echo 'guard = \"none\"' > \"$1\"; else echo 'guard = explicit' > \"$1\"; fi";
     let mut tty = edited_by(&home, &["context", "edit", "dev"], script).tty();
@@ -74,7 +74,7 @@ fn giving_up_changes_nothing_and_keeps_what_was_typed() {
 }
 
 #[test]
-fn a_change_in_the_meantime_wins_and_what_was_typed_is_kept() {
+fn concurrent_change_wins_and_the_edit_is_kept() {
     let home = home_with(&["dev"]);
     let script = format!(
         "echo 'description = \"typed\"' > \"$1\"; echo '# someone else' > '{}'",
@@ -129,7 +129,7 @@ fn settings_are_edited_where_the_scope_says() {
 }
 
 #[test]
-fn a_broken_settings_file_can_be_mended() {
+fn broken_settings_file_can_be_edited() {
     let home = home();
     for broken in ["color = \n", "lock-timeout = 5\n"] {
         home.write(SETTINGS, broken);
@@ -143,7 +143,7 @@ fn a_broken_settings_file_can_be_mended() {
 }
 
 #[test]
-fn settings_that_are_wrong_are_shown_and_not_taken() {
+fn invalid_settings_are_reported_and_not_saved() {
     let home = home();
     home.write(SETTINGS, "color = \"never\"\n");
     let mut tty = edited_by(&home, &["config", "edit", "--global"], "echo 'lock-timeout = 5' > \"$1\"").tty();

@@ -30,7 +30,7 @@ fn a_built_in_value_is_a_value() {
 }
 
 #[test]
-fn what_is_not_set_and_what_does_not_exist_are_told_apart() {
+fn unset_and_unknown_settings_differ() {
     let home = home_with(&["staging"]);
     insta::assert_snapshot!(home.call(&["config", "get", "expect-context"]).run().told(), @"
     exit 5

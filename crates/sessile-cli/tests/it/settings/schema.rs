@@ -43,7 +43,7 @@ fn fits(schema: &Value, document: &Value) -> bool {
 }
 
 #[test]
-fn it_takes_what_the_program_takes() {
+fn schema_accepts_valid_settings() {
     let settings = json!({
         "context": "dev", "expect-context": "dev", "output": "jsonl", "color": "never", "lock-timeout": 0,
         "isolate": "home", "passthrough": ["A"], "session": { "idle": "1h30m", "max": "7d" },
@@ -58,7 +58,7 @@ fn it_takes_what_the_program_takes() {
 }
 
 #[test]
-fn it_refuses_what_the_program_refuses() {
+fn schema_refuses_invalid_settings() {
     for wrong in [
         json!({ "lock-timeout": 5 }),
         json!({ "color": "pink" }),
@@ -76,7 +76,7 @@ fn it_refuses_what_the_program_refuses() {
 }
 
 #[test]
-fn it_describes_every_setting_but_the_secret() {
+fn schema_describes_every_setting_except_the_secret() {
     let schema = schema();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["properties"]["session"]["properties"]["idle"]["default"], "2h");

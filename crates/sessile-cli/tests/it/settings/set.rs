@@ -78,7 +78,7 @@ fn the_last_variable_takes_its_table_with_it() {
 }
 
 #[test]
-fn an_empty_table_means_nothing_and_is_no_mistake() {
+fn empty_table_is_valid() {
     let home = home();
     home.write(SETTINGS, "[env]\n[session]\n");
     assert_eq!(home.call(&["status"]).ok().stderr(), "");
@@ -93,7 +93,7 @@ fn setting_the_same_value_again_leaves_the_file_alone() {
 }
 
 #[test]
-fn outside_a_project_it_must_be_said_where() {
+fn set_outside_a_project_requires_a_scope() {
     let home = home();
     let before = home.tree();
     insta::assert_snapshot!(home.call(&["config", "set", "lock-timeout", "9s"]).run().told(), @"
@@ -109,7 +109,7 @@ fn outside_a_project_it_must_be_said_where() {
 }
 
 #[test]
-fn in_a_project_it_goes_into_the_personal_file_which_git_ignores() {
+fn set_in_a_project_writes_the_personal_file() {
     let home = home();
     home.write("project/.sessile/config.toml", "lock-timeout = \"1s\"\n");
     home.write("project/deep/down/x", "");
@@ -125,7 +125,7 @@ fn in_a_project_it_goes_into_the_personal_file_which_git_ignores() {
 }
 
 #[test]
-fn a_gitignore_that_is_there_is_left_alone() {
+fn existing_gitignore_is_unchanged() {
     let home = home();
     home.write("project/.sessile/.gitignore", "*\n");
     home.call(&["config", "set", "lock-timeout", "9s"]).cwd("project").ok();
@@ -133,7 +133,7 @@ fn a_gitignore_that_is_there_is_left_alone() {
 }
 
 #[test]
-fn dir_and_project_make_a_project_where_there_is_none() {
+fn dir_and_project_create_a_project() {
     let home = home();
     home.write("a/x", "");
     home.call(&["config", "set", "lock-timeout", "9s", "--dir"]).cwd("a").ok();
@@ -171,7 +171,7 @@ fn inside_a_session_it_is_the_sessions_unless_said_otherwise() {
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing() {
+fn invalid_value_changes_nothing() {
     let home = home();
     home.write(SETTINGS, "# mine\n");
     let before = home.tree();
@@ -212,7 +212,7 @@ fn what_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_told_with_where_to_look() {
+fn unset_of_a_missing_key_names_other_scopes() {
     let home = home_with(&["staging"]);
     home.write(SETTINGS, "color = \"never\"\n");
     insta::assert_snapshot!(home.call(&["config", "unset", "lock-timeout", "--global"]).run().told(), @"
@@ -258,7 +258,7 @@ fn a_linked_settings_file_stays_a_link() {
 }
 
 #[test]
-fn what_looks_like_a_secret_is_not_repeated() {
+fn secret_value_is_not_printed() {
     let home = home();
     for format in ["text", "json"] {
         home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");

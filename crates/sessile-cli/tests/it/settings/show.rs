@@ -24,7 +24,7 @@ fn in_every_layer(home: &Home, args: &[&str]) -> Call {
 }
 
 #[test]
-fn each_layer_is_shown_with_file_and_line_and_what_it_shadows() {
+fn each_layer_has_file_line_and_shadowed_values() {
     let done = in_every_layer(&layered(), &["config", "show", "lock-timeout", "--source"]).ok();
     insta::assert_snapshot!(done.told(), @"
     exit 0
@@ -60,7 +60,7 @@ fn in_json_each_origin_has_layer_path_and_line() {
 }
 
 #[test]
-fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
+fn effective_adds_the_default_values() {
     let home = home();
     home.write(".config/sessile/config.toml", "color = \"never\"\n[session]\nidle = \"1h\"\n");
     insta::assert_snapshot!(home.call(&["config", "show"]).ok().told(), @"
@@ -95,7 +95,7 @@ fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
 }
 
 #[test]
-fn what_an_untrusted_project_says_is_shown_and_is_no_value() {
+fn untrusted_values_are_listed_without_effect() {
     let home = home();
     home.write("project/.sessile/config.toml", "context = \"prod\"\n");
     let show = |args: &[&str]| home.call(args).cwd("project").ok();
@@ -206,7 +206,7 @@ fn the_list_shows_every_setting_with_its_kind() {
 }
 
 #[test]
-fn the_paths_are_shown_strongest_first() {
+fn paths_are_printed_by_precedence() {
     let home = layered();
     insta::assert_snapshot!(home.call(&["config", "path"]).cwd("project").ok().told(), @"
     exit 0

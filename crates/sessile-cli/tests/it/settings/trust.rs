@@ -43,7 +43,7 @@ fn an_untrusted_project_is_ignored_and_warned_of() {
 }
 
 #[test]
-fn session_does_not_start_while_an_untrusted_project_selects_its_context() {
+fn session_in_an_untrusted_project_does_not_start() {
     let home = with_project();
     home.call(&["session", "start", "--name", "s1", "--context", "mine"]).ok();
     let started = |args: &[&str]| here(&home, args);
@@ -153,7 +153,7 @@ fn trust_is_for_a_path_and_a_copy_has_none() {
 }
 
 #[test]
-fn trust_can_be_taken_back() {
+fn trust_can_be_revoked() {
     let home = with_project();
     here(&home, &["trust", "--yes"]).exit(0);
     insta::assert_snapshot!(home.call(&["trust", "project", "--revoke"]).ok().told(), @"
@@ -167,7 +167,7 @@ fn trust_can_be_taken_back() {
 }
 
 #[test]
-fn what_needs_no_trust_counts_at_once() {
+fn settings_without_need_of_trust_apply_at_once() {
     let home = home();
     home.write("project/.sessile/config.toml", "lock-timeout = \"9s\"\nexpect-context = \"dev\"\n");
     let done = here(&home, &["config", "get", "lock-timeout"]).exit(0);
@@ -176,7 +176,7 @@ fn what_needs_no_trust_counts_at_once() {
 }
 
 #[test]
-fn inside_a_session_nobody_trusts_or_distrusts() {
+fn trust_cannot_change_inside_a_session() {
     let home = with_project();
     home.call(&["session", "start", "--name", "s1"]).ok();
     for args in [&["trust", "--yes"][..], &["trust", "--revoke"]] {
@@ -223,7 +223,7 @@ fn a_local_file_that_came_with_the_repository_is_not_trusted() {
 }
 
 #[test]
-fn a_projects_context_never_shadows_the_users_nor_weakens_its_guard() {
+fn project_context_neither_shadows_nor_weakens_the_users() {
     let home = home();
     home.write(
         ".config/sessile/contexts/prod.toml",
@@ -262,7 +262,7 @@ fn a_file_that_cannot_be_parsed_cannot_be_trusted() {
 }
 
 #[test]
-fn where_there_is_no_project_nothing_can_be_trusted() {
+fn trust_outside_a_project_is_refused() {
     insta::assert_snapshot!(home().call(&["trust", "--yes"]).run().told(), @"
     exit 5
     --- stdout

@@ -3,7 +3,7 @@
 use crate::home;
 
 #[test]
-fn every_problem_in_every_file_is_told() {
+fn every_problem_in_every_file_is_reported() {
     let home = home();
     home.write(".config/sessile/config.toml", "lock-timeout = 5\ncolour = \"never\"\ncolor = 1\n");
     home.write(".config/sessile/contexts/a.toml", "guard = \"sometimes\"\n");
@@ -27,7 +27,7 @@ fn every_problem_in_every_file_is_told() {
 }
 
 #[test]
-fn what_only_deserves_a_warning_is_valid() {
+fn file_with_warnings_is_valid() {
     let home = home();
     home.write(".config/sessile/config.toml", "colour = \"never\"\n");
     let done = home.call(&["config", "validate"]).ok();

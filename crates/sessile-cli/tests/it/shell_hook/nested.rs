@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn status_and_background_jobs_and_pipelines_are_those_of_the_shell() {
+fn status_jobs_and_pipelines_are_those_of_the_shell() {
     for program in SHELLS {
         let home = home_with_tools();
         home.write("file", "x\n");
@@ -38,7 +38,7 @@ fn login_shell_of_an_agent_stays_in_the_session_of_the_hook() {
 }
 
 #[test]
-fn nested_shell_is_in_the_session_and_leaves_it_with_the_users_own_values() {
+fn nested_shell_leaves_with_the_users_own_values() {
     for program in SHELLS {
         let home = home_with_tools();
         home.write("p/file", "");

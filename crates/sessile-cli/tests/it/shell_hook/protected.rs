@@ -30,7 +30,7 @@ fn hooked_shells_do_not_have_the_targets_of_a_guarded_context() {
 }
 
 #[test]
-fn variable_of_a_hooked_shell_that_names_a_protected_target_is_cleared() {
+fn hooked_shell_clears_variables_of_protected_targets() {
     for program in SHELLS {
         let home = guarded();
         let mut shell = HookedTty::start(&home, program);

@@ -110,7 +110,7 @@ fn hooked_shell_keeps_its_session_busy() {
 }
 
 #[test]
-fn untrusted_directory_gives_an_emptied_room_until_it_is_left_or_trusted() {
+fn untrusted_directory_gives_an_empty_room_until_trusted() {
     for program in SHELLS {
         let home = home_with_tools();
         home.write("p/.sessile/config.toml", "context = \"staging\"\n");
@@ -151,7 +151,7 @@ fn guarded_context_of_a_directory_gives_an_emptied_room() {
 }
 
 #[test]
-fn person_at_a_hooked_prompt_approves_and_an_agent_there_does_not() {
+fn only_a_person_at_a_hooked_prompt_approves() {
     let home = home_with_tools();
     home.write(".config/sessile/contexts/production.toml", context("production", "guard = \"approval\""));
     home.write("agent", "#!/bin/sh\n\"$@\"\n");

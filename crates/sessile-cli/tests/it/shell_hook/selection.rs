@@ -18,7 +18,7 @@ fn replaced_directory_selection_names_its_author() {
 }
 
 #[test]
-fn unhooked_shell_is_told_that_it_is_not_affected() {
+fn unhooked_shell_gets_a_note() {
     let home = home_with_tools();
     let mut shell = home.shell();
     for line in [

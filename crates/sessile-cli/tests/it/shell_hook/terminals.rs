@@ -81,7 +81,7 @@ fn windows_of_one_tmux_have_selections_of_their_own() {
 }
 
 #[test]
-fn terminal_of_an_editor_that_a_hooked_shell_starts_stays_in_its_session() {
+fn editor_terminal_of_a_hooked_shell_stays_in_the_session() {
     for program in SHELLS {
         let home = home_with_tools();
         home.write("inner", "sh look\nsessile prompt\nexit\n");

@@ -56,7 +56,7 @@ fn a_secret_is_taken_from_everywhere_but_the_arguments() {
 }
 
 #[test]
-fn a_secret_is_typed_where_nobody_sees_it() {
+fn typed_secret_is_not_echoed() {
     let home = home_with(&["staging"]);
     let mut tty = home.tty(&["auth", "set", "bot"]);
     tty.expect("Secret for bot: ");
@@ -69,7 +69,7 @@ fn a_secret_is_typed_where_nobody_sees_it() {
 }
 
 #[test]
-fn a_secret_in_the_arguments_is_refused_not_repeated_and_the_right_way_is_shown() {
+fn secret_argument_is_refused_with_a_hint() {
     let home = home();
     let ways: &[&[&str]] = &[
         &["bot", "--bearer-token", TOKEN],
@@ -98,7 +98,7 @@ fn a_secret_in_the_arguments_is_refused_not_repeated_and_the_right_way_is_shown(
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked() {
+fn no_prompt_without_a_terminal() {
     let done = home().call(&["auth", "set", "bot", "-ojson"]).run().exit(2);
     assert_eq!(done.code(), "TERMINAL_REQUIRED");
     assert!(done.json_error()["hint"].as_str().unwrap().contains("--secret-stdin"));
@@ -123,7 +123,7 @@ fn an_agent_gets_the_credential_that_is_bound_to_its_url() {
 }
 
 #[test]
-fn the_secret_is_masked_wherever_something_is_shown() {
+fn secret_is_masked_in_every_output() {
     let home = with_bot(&["--account", "ci", "--site", "https://api.example"]);
     let calls: &[&[&str]] = &[
         &["auth", "show", "bot"],
@@ -257,7 +257,7 @@ fn a_credential_for_one_call_wins_and_is_stored_nowhere() {
 }
 
 #[test]
-fn what_a_flag_says_holds_for_what_the_call_runs() {
+fn credential_flag_applies_to_the_command() {
     let home = with_bot(&[]);
     let inner = ["run", "--credential", "bot", "--", "printenv", "SESSILE_CREDENTIAL"];
     assert_eq!(home.call(&inner).ok().stdout(), "bot\n");
@@ -266,7 +266,7 @@ fn what_a_flag_says_holds_for_what_the_call_runs() {
 }
 
 #[test]
-fn whoever_acts_with_another_credential_has_pointers_apart() {
+fn selections_are_separate_per_credential() {
     let home = home_with(&["staging", "prod"]);
     let mut shell = home.shell();
     let program = home.program().display().to_string();
@@ -279,7 +279,7 @@ fn whoever_acts_with_another_credential_has_pointers_apart() {
 }
 
 #[test]
-fn a_command_is_asked_every_time_unless_told_to_keep_its_answer() {
+fn credential_command_runs_each_time_unless_cached() {
     let home = home_with(&["staging"]);
     let count = home.write("count", "#!/bin/sh\necho x >> asked\nwc -l < asked\n");
     std::fs::set_permissions(&count, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -444,7 +444,7 @@ fn an_untrusted_project_cannot_choose_a_credential_or_a_helper() {
 }
 
 #[test]
-fn what_is_known_can_be_changed_without_the_secret() {
+fn fields_can_be_changed_without_the_secret() {
     let home = with_bot(&[]);
     let change = ["auth", "set", "bot", "--keep-secret", "--account", "ci", "--site", "https://a.example/x"];
     home.call(&change).ok();
@@ -456,7 +456,7 @@ fn what_is_known_can_be_changed_without_the_secret() {
 }
 
 #[test]
-fn a_new_secret_keeps_the_kind_and_what_is_known() {
+fn new_secret_keeps_the_other_fields() {
     let home = home();
     set(&home, &["registry", "--basic", "deploy", "--secret-stdin", "--site", "https://r.example"]).ok();
     set(&home, &["registry", "--secret-stdin"]).ok();
@@ -531,7 +531,7 @@ fn the_secrets_of_other_contexts_stay_out_of_a_command() {
 }
 
 #[test]
-fn a_shell_that_takes_the_variables_does_not_keep_the_user_s_own_token() {
+fn eval_of_env_removes_the_users_own_token() {
     let home = with_bot(&[]);
     home.call(&["session", "start", "--name", "work", "--context", "staging"]).ok();
     let script = home.call(&["env", "--session", "work"]).env("BOT_TOKEN", "my-own").ok().stdout();
@@ -539,7 +539,7 @@ fn a_shell_that_takes_the_variables_does_not_keep_the_user_s_own_token() {
 }
 
 #[test]
-fn inside_a_session_nobody_takes_credentials_from_the_others() {
+fn session_cannot_delete_or_move_credentials() {
     let home = with_bot(&[]);
     let program = home.program().display().to_string();
     let calls: &[&[&str]] = &[
@@ -572,7 +572,7 @@ fn a_key_file_is_changed_for_a_new_one() {
 }
 
 #[test]
-fn many_are_checked_and_each_is_told() {
+fn check_reports_each_credential() {
     let home = with_bot(&["--expires-at", "2020-01-01T00:00:00Z"]);
     set(&home, &["good", "--secret-stdin"]).ok();
     let done = home.call(&["auth", "check", "good", "bot", "none", "-ojson"]).run().exit(8);
@@ -582,7 +582,7 @@ fn many_are_checked_and_each_is_told() {
 }
 
 #[test]
-fn what_a_context_gives_out_can_be_undone_for_it_is_only_a_name() {
+fn credential_binding_can_be_undone() {
     let home = with_bot(&[]);
     let last = home.call(&["history", "-ojson"]).ok().json()[0].clone();
     assert_eq!((last["command"].as_str(), last["undoable"].as_bool()), (Some("context edit"), Some(true)));
@@ -602,7 +602,7 @@ fn the_history_tells_that_it_was_set_and_nothing_more() {
 }
 
 #[test]
-fn credential_variable_after_a_name_that_is_not_utf8_stays_out_of_a_command() {
+fn credential_variable_behind_invalid_utf8_is_removed() {
     use std::os::unix::ffi::OsStrExt;
     let home = with_bot(&[]);
     let name = std::ffi::OsStr::from_bytes(b"SESSILE_CREDENTIAL_A\xff");
@@ -615,7 +615,7 @@ fn credential_variable_after_a_name_that_is_not_utf8_stays_out_of_a_command() {
 }
 
 #[test]
-fn refresh_goes_on_after_a_credential_that_was_deleted_meanwhile() {
+fn refresh_continues_after_a_deleted_credential() {
     let home = home();
     let deletes = format!("#!/bin/sh\n'{}' auth clear b --yes >&2; echo answer\n", home.program().display());
     let deletes = home.write("deletes", deletes);

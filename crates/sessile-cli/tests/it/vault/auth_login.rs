@@ -102,7 +102,7 @@ fn a_person_can_say_no_and_nothing_is_kept() {
 }
 
 #[test]
-fn without_a_terminal_a_login_waits_only_if_it_is_told_to() {
+fn login_without_a_terminal_requires_wait() {
     let server = OidcServer::start();
     let words = ["auth", "login", "corp", "--issuer", server.issuer(), "--client-id", "terminal", "-ojson"];
     assert_eq!(home().call(&words).run().exit(2).code(), "TERMINAL_REQUIRED");
@@ -131,7 +131,7 @@ fn a_client_logs_in_as_itself_and_again_by_its_name_alone() {
 }
 
 #[test]
-fn a_token_that_is_over_is_renewed_by_whoever_needs_it() {
+fn expired_token_is_renewed_when_needed() {
     let server = OidcServer::start();
     let home = logged_in(&server);
     let first = token_of(&home, "corp");
@@ -202,7 +202,7 @@ fn one_login_serves_many_credentials_and_contexts() {
 }
 
 #[test]
-fn what_one_server_gave_is_never_sent_to_another() {
+fn token_of_one_server_is_never_sent_to_another() {
     let (first, second) = (OidcServer::start(), OidcServer::start());
     let home = home();
     home.write("secret", format!("{}\n", OidcServer::SECRET));
@@ -232,7 +232,7 @@ fn a_logout_while_a_token_is_renewed_stays_a_logout() {
 }
 
 #[test]
-fn a_server_is_asked_whether_it_accepts_a_credential_and_only_one_that_may_have_it() {
+fn check_sends_a_credential_to_allowed_servers_only() {
     let server = OidcServer::start();
     let home = logged_in(&server);
     let url = server.url("/whoami");
@@ -254,7 +254,7 @@ fn a_server_is_asked_whether_it_accepts_a_credential_and_only_one_that_may_have_
 }
 
 #[test]
-fn logout_revokes_the_access_token_although_the_refresh_token_was_not_revoked() {
+fn logout_revokes_the_access_token_after_a_failed_refresh() {
     let server = OidcServer::with(&OidcOptions { failed_revocations: 1, ..OidcOptions::default() });
     let home = logged_in(&server);
     let token = token_of(&home, "corp");

@@ -248,7 +248,7 @@ fn fifty_processes_and_one_find_a_helper_as_it_should_be() {
 }
 
 #[test]
-fn a_helper_that_fails_or_talks_nonsense_is_told_without_what_it_said() {
+fn helper_failure_is_reported_without_its_output() {
     let place = Place::helper();
     place.set("one", "the first").ok();
     for (script, word) in [
@@ -314,7 +314,7 @@ mod by_itself {
     }
 
     #[test]
-    fn a_keychain_is_chosen_and_missed_when_it_is_gone() {
+    fn chosen_keychain_that_is_missing_is_an_error() {
         let (home, keyring) = (home(), Keyring::new());
         assert_eq!(backend(at(home.call(&["auth", "status"]), &keyring)), serde_json::Value::Null);
         assert_eq!(backend(at(set(&home, "one", "the first"), &keyring)), "keychain");
@@ -357,7 +357,7 @@ mod by_itself {
     }
 
     #[test]
-    fn a_locked_keychain_is_told() {
+    fn locked_keychain_is_reported() {
         let (home, keyring) = (home(), Keyring::new());
         at(set(&home, "one", "the first"), &keyring).ok();
         bind(&home, "work", &[("T", "one")]);

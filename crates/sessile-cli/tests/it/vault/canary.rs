@@ -378,7 +378,7 @@ fn no_command_shows_a_secret() {
 
 /// The one command that needs an editor.
 #[test]
-fn no_editor_is_shown_a_secret() {
+fn editor_gets_no_secret() {
     let sought = SecretPattern::new();
     let vault = a_vault(&sought);
     script(

@@ -91,7 +91,7 @@ fn an_authority_of_ones_own_is_named_by_a_variable() {
 }
 
 #[test]
-fn a_certificate_that_signs_itself_is_told_in_words() {
+fn self_signed_certificate_is_reported_in_words() {
     let home = home();
     let service = signed_by_itself(&home, "");
     for authority in [None, Some("server.pem")] {
@@ -107,7 +107,7 @@ fn a_certificate_that_signs_itself_is_told_in_words() {
 }
 
 #[test]
-fn whoever_takes_http_for_https_is_told() {
+fn http_instead_of_https_is_reported() {
     let home = home();
     let service = signed_by_itself(&home, "");
     let (message, hint) = told(login(&home, &service.url.replace("https:", "http:"), None));

@@ -111,7 +111,7 @@ fn fifty_processes_that_find_one_token_expired_ask_for_one() {
 }
 
 #[test]
-fn fifty_processes_of_many_credentials_spend_each_refresh_token_of_their_login_once() {
+fn fifty_processes_use_each_refresh_token_once() {
     const SHARING: usize = 5;
     let home = home();
     let server = server(50);
@@ -166,7 +166,7 @@ fn all_are_told(home: &Home, fix: &str) {
 }
 
 #[test]
-fn fifty_processes_whose_server_is_down_or_refuses_keep_the_old_token() {
+fn fifty_processes_keep_the_old_token_if_the_server_fails() {
     let home = home();
     let server = server(0);
     device_login(&home, &server, "corp");

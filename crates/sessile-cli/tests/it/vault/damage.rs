@@ -99,7 +99,7 @@ const OTHER_KEY: (&str, i32) = ("VAULT_WRONG_KEY", 8);
 const TOO_NEW: (&str, i32) = ("VAULT_TOO_NEW", 4);
 
 #[test]
-fn a_flipped_bit_anywhere_is_told() {
+fn flipped_bit_is_detected() {
     let kept = VaultFiles::new();
     let mut random = Random(0x5e55_1e201);
     let header = kept.whole.windows(10).position(|part| part == b"\"sealed\":\"").unwrap();
@@ -116,7 +116,7 @@ fn a_flipped_bit_anywhere_is_told() {
 }
 
 #[test]
-fn a_vault_that_ends_too_early_or_too_late_is_told() {
+fn truncated_or_extended_vault_is_reported() {
     let kept = VaultFiles::new();
     for length in (0..kept.whole.len()).step_by(16).chain([kept.whole.len() - 1]) {
         kept.put(&kept.whole[..length]);
@@ -130,7 +130,7 @@ fn a_vault_that_ends_too_early_or_too_late_is_told() {
 }
 
 #[test]
-fn what_is_no_vault_is_told() {
+fn file_that_is_not_a_vault_is_reported() {
     let kept = VaultFiles::new();
     let text = String::from_utf8(kept.whole.clone()).unwrap();
     let nested = "[".repeat(1_000_000);
@@ -168,7 +168,7 @@ fn what_is_no_vault_is_told() {
 }
 
 #[test]
-fn a_vault_that_is_too_large_or_no_file_is_told() {
+fn oversized_or_irregular_vault_is_reported() {
     let kept = VaultFiles::new();
     // It has no content: only its length is looked at.
     let file = std::fs::File::create(kept.vault()).unwrap();
@@ -188,7 +188,7 @@ fn a_vault_that_is_too_large_or_no_file_is_told() {
 }
 
 #[test]
-fn a_key_that_is_missing_wrong_or_for_all_to_read_is_told() {
+fn missing_wrong_or_exposed_key_is_reported() {
     let kept = VaultFiles::new();
     let (key, other) = (std::fs::read(kept.key()).unwrap(), VaultFiles::new());
     let missing = ("VAULT_KEY_MISSING", 8);
@@ -229,7 +229,7 @@ fn with_passphrase(call: Call, file: &Path) -> Call {
 }
 
 #[test]
-fn a_wrong_passphrase_or_a_forged_cost_of_it_is_told() {
+fn wrong_passphrase_or_forged_cost_is_reported() {
     let kept = VaultFiles::new();
     let home = &kept.home;
     let private = |name: &str, text: &str| {

@@ -8,7 +8,7 @@ use super::{DIR, LONG_AGO, bind, printed, set};
 use crate::home;
 
 #[test]
-fn no_token_of_one_call_is_shown() {
+fn token_of_one_call_is_masked() {
     let sought = SecretPattern::new();
     let home = home();
     let canary = sought.canary("token");

@@ -520,7 +520,7 @@ fn twenty_concurrent_users_get_their_own_replies() {
 }
 
 #[test]
-fn twenty_concurrent_users_of_an_sdk_agent_get_their_own_replies() {
+fn twenty_users_of_an_sdk_agent_get_their_own_replies() {
     for protocol in [Protocol::V1, Protocol::V03] {
         let agent = PythonAgent::start(protocol, &AgentOptions::of(protocol));
         crowd(&serving(agent.url(), Duration::from_secs(60)), 20, 3);

@@ -264,7 +264,7 @@ fn sql_and_shell_text_is_stored_as_data() {
 }
 
 #[test]
-fn waiters_of_one_user_are_limited_and_block_nobody() {
+fn waiters_of_one_user_are_limited_and_block_no_other_user() {
     let server = with(|limits| limits.waiting = 2);
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();

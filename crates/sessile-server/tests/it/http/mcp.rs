@@ -463,7 +463,7 @@ fn until(server: &TestServer, line: &str) {
 }
 
 #[test]
-fn disconnected_mcp_waiter_releases_its_place_and_blocks_nobody() {
+fn disconnected_mcp_waiter_releases_its_place() {
     let server = with(|limits| limits.concurrent = 1);
     let ann = server.user("ann");
     let id = content(&ann, "start_session", json!({}))["id"].clone();

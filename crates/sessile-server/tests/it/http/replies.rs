@@ -79,7 +79,7 @@ fn reply_is_made_from_the_sessions_messages() {
 }
 
 #[test]
-fn invalid_reply_request_is_refused_before_the_upstream_is_asked() {
+fn invalid_reply_request_never_reaches_the_upstream() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();

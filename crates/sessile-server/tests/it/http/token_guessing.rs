@@ -37,7 +37,7 @@ fn invalid_tokens_are_rate_limited_and_valid_ones_pass() {
 }
 
 #[test]
-fn invalid_tokens_behind_a_proxy_are_rate_limited_and_valid_ones_pass() {
+fn invalid_tokens_behind_a_proxy_are_rate_limited() {
     assert_guesses_are_slowed(&started(Options { behind_proxy: true, ..Options::default() }));
 }
 

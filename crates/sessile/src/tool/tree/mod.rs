@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_explode_is_refused() {
+    fn exponential_alias_expansion_is_refused() {
         let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..12 {
             let before = format!("*a{}", level - 1);

@@ -67,7 +67,7 @@ fn a_stream_that_was_cut_goes_on() {
 }
 
 #[test]
-fn it_lets_in_whom_it_knows() {
+fn agent_accepts_its_credential_only() {
     let key = AgentAuth::ApiKeyQuery("key".to_owned());
     let cookie = AgentAuth::ApiKeyCookie("key".to_owned());
     let header = AgentAuth::ApiKeyHeader("X-Key".to_owned());
@@ -110,7 +110,7 @@ fn a_hundred_may_wait_at_once() {
 }
 
 #[test]
-fn it_misbehaves_only_where_it_is_told() {
+fn agent_misbehaves_only_where_configured() {
     let agent = ScriptedAgent::start(AgentOptions::default());
     let card = format!("{}/.well-known/agent-card.json", agent.url());
     agent.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::Redirect("http://127.0.0.1:1/".to_owned())));
@@ -137,7 +137,7 @@ fn noise_is_only_around_the_events() {
 }
 
 #[test]
-fn what_does_not_end_ends_with_the_agent() {
+fn endless_reply_ends_with_the_agent() {
     let short = Duration::from_millis(1);
     for how in [
         Misbehaviour::Endless,

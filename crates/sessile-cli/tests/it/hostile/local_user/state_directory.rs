@@ -151,7 +151,7 @@ fn user_with_state() -> (UnprivilegedUser, std::path::PathBuf) {
 }
 
 #[test]
-fn file_in_the_state_directory_that_others_own_or_can_write_is_refused() {
+fn state_file_that_others_own_or_can_write_is_refused() {
     let (user, state) = user_with_state();
     for (name, is_dir, args) in [
         ("vault/credentials", false, &["auth", "list"][..]),

@@ -305,7 +305,7 @@ fn remote_lock_list_counts_waiters() {
 }
 
 #[test]
-fn approval_revoked_while_a_servers_lock_is_waited_for_starts_nothing() {
+fn approval_revoked_during_a_server_lock_wait_starts_nothing() {
     let home = home();
     let (_service, machine) = ann(&home);
     machine.home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");

@@ -251,7 +251,7 @@ fn logout_removes_only_the_token_of_its_server() {
 }
 
 #[test]
-fn token_variable_stands_in_for_a_credential_that_is_not_stored() {
+fn token_variable_replaces_a_missing_credential() {
     let home = home();
     let store = Store::file(&home);
     let (token, other) = (store.user("ann"), store.user("bob"));
