@@ -1,8 +1,10 @@
 //! Documents and packaging: guides that run, generated references, files of the repository.
 
 mod book;
+mod console;
 mod deploy;
 mod fuzz_targets;
+mod guide_outputs;
 pub(crate) mod guides;
 mod names;
 mod packages;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::repository;
 
-use super::tutorials::play;
+use super::console::play;
 
 /// State of the picture: two kube contexts, production selected, and a context for each.
 const SETUP: &[&str] = &[
@@ -106,7 +106,7 @@ fn pictures_of_the_documents_exist_and_have_a_maker() {
     let pictures = repository::files(".svg").into_iter().filter(|path| path.starts_with("docs/pictures"));
     let made: BTreeSet<String> =
         pictures.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned()).collect();
-    assert_eq!(shown, made, "every picture is shown, and every picture that is shown exists");
+    assert_eq!(shown, made, "the documents show every picture, and only existing ones");
     for name in &made {
         let stem = name.trim_end_matches(".svg");
         assert!(
