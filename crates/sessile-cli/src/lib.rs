@@ -11,6 +11,7 @@ mod child;
 pub mod cli;
 pub mod commands;
 mod completion;
+mod counted;
 mod cx;
 mod dispatch;
 mod editor;

@@ -225,7 +225,7 @@ impl State {
         };
         self.warn(
             format!(
-                "the state database was damaged; recovered {} row(s) and kept the damaged file as {}",
+                "the state database was damaged; recovered {} rows and kept the damaged file as {}",
                 recovered.rows,
                 crate::text::shown(recovered.kept.display())
             ),

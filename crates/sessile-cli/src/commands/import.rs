@@ -20,6 +20,7 @@ use sessile::{Error, Report, State};
 
 use crate::cli::Cx;
 use crate::commands::input;
+use crate::counted::counted;
 use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
@@ -242,11 +243,6 @@ fn found(cx: &Cx) -> Result<Scan, Failure> {
 fn existing(state: &State) -> Result<Vec<Context>, Failure> {
     // One context that cannot be read must not stop the import of others.
     Ok(state.contexts().list()?.into_iter().filter_map(|(_, context)| context.ok()).collect())
-}
-
-/// A number of things: `1 context`, `2 contexts`.
-fn counted(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Imported items beside contexts.

@@ -11,6 +11,7 @@ use sessile::text::shown;
 use sessile::{Error, State};
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
@@ -77,19 +78,19 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
             cx.out.note(&format!("--- {}\n{}", shown(path.display()), text.trim_end()));
         }
     }
-    terminal_prompt::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
+    terminal_prompt::confirm(&cx.state, &format!("trust {} of {root}", counted(files.len(), "file")))?;
     // What was shown is what is trusted, not what the files say by now.
     trust::grant(&cx.state, &root, &contents)?;
     let trusted: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
     cx.changed(json!({ "project": project.root().to_string_lossy(), "trusted": trusted }), || {
-        format!("trusted {root} ({} file(s))\n", files.len())
+        format!("trusted {root} ({})\n", counted(files.len(), "file"))
     })
 }
 
 fn revoke(cx: &Cx, project: &Project) -> Outcome {
     let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), project)?;
     cx.changed(json!({ "project": project.root().to_string_lossy(), "revoked": count }), || {
-        format!("revoked the trust in {} ({count} file(s))\n", shown(project.root().display()))
+        format!("revoked the trust in {} ({})\n", shown(project.root().display()), counted(count, "file"))
     })
 }
 

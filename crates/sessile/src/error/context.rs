@@ -47,7 +47,7 @@ pub enum ContextError {
         reason: GuardLoss,
     },
     /// Sessions have it.
-    #[error("context {} is pinned by live session(s): {}", quoted(name), shown(sessions.join(", ")))]
+    #[error("context {} is pinned by live sessions: {}", quoted(name), shown(sessions.join(", ")))]
     Pinned {
         /// The context.
         name: String,

@@ -5,6 +5,7 @@ use sessile::vault::uses_login;
 
 use super::{CredentialChoice, refuse_inside};
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::terminal_prompt;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !names.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("delete {} credential(s): {}", names.len(), words.join(", ")),
+            &format!("delete {}: {}", counted(names.len(), "credential"), words.join(", ")),
         )?;
     }
     let vault = cx.state.vault()?;
@@ -51,6 +52,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     recorded?;
     cx.changed(json!({ "cleared": names }), || {
-        format!("cleared {} credential(s): {}\n", names.len(), words.join(", "))
+        format!("deleted {}: {}\n", counted(names.len(), "credential"), words.join(", "))
     })
 }

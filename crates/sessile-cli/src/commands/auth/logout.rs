@@ -10,6 +10,7 @@ use sessile::vault::{Credential, uses_login};
 
 use super::{CredentialChoice, refuse_inside};
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::remote::checked_url;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !names.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("log out {} credential(s): {}", names.len(), words.join(", ")),
+            &format!("log out {}: {}", counted(names.len(), "credential"), words.join(", ")),
         )?;
     }
     // As they are at the moment when they go: one may have been renewed while the answer was waited for.
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.changed(json, || {
         let mut text = match words.len() {
             0 => "no credential to log out\n".to_owned(),
-            count => format!("logged out {count} credential(s): {}\n", words.join(", ")),
+            count => format!("logged out {}: {}\n", counted(count, "credential"), words.join(", ")),
         };
         for path in &blotted.files {
             text.push_str(&format!("removed the copy in {}\n", shown(path.display())));

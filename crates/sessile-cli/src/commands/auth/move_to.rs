@@ -5,6 +5,7 @@ use sessile::vault::Backend;
 
 use super::refuse_inside;
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::vault_unlock::with_unlocked_vault;
@@ -41,6 +42,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.out.note(&format!("already moved: {}", names.join(", ")));
     }
     cx.changed(json!({ "moved": moved.moved, "there": moved.there, "to": to }), || {
-        format!("moved {} credential(s) to the {}\n", moved.moved.len(), to.as_str())
+        format!("moved {} to the {}\n", counted(moved.moved.len(), "credential"), to.as_str())
     })
 }

@@ -10,6 +10,7 @@ use sessile::settings::Layer;
 use sessile::text::{shown, shown_lines};
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Tone;
@@ -54,7 +55,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             }
         }
         let verdict = if valid { "valid" } else { "not valid" };
-        text + &format!("{} file(s), {} problem(s): {verdict}\n", files.len(), problems.len())
+        text + &format!(
+            "{}, {}: {verdict}\n",
+            counted(files.len(), "file"),
+            counted(problems.len(), "problem")
+        )
     })?;
     if valid { Ok(()) } else { Err(Failure::Told(exit::FAILED)) }
 }

@@ -9,6 +9,7 @@ use sessile::files::LockedDir;
 use sessile::text::shown;
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::picker;
@@ -68,6 +69,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace_by_umask(Path::new(&name), &exported.text)?;
     cx.changed(json!({ "contexts": names, "path": path.to_string_lossy() }), || {
-        format!("exported {} context(s) to {}\n", names.len(), shown(path.display()))
+        format!("exported {} to {}\n", counted(names.len(), "context"), shown(path.display()))
     })
 }

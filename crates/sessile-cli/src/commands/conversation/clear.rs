@@ -5,6 +5,7 @@ use sessile::conversation::Conversation;
 use sessile::error::UsageError;
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::{find_conversation, session_filter};
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !chosen.is_empty() {
         terminal_prompt::confirm(
             &cx.state,
-            &format!("delete {} conversation(s) and their messages", chosen.len()),
+            &format!("delete {} with all messages", counted(chosen.len(), "conversation")),
         )?;
     }
     let forgotten = all.forget(&chosen)?;
@@ -59,5 +60,5 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         sessile::history::record(&cx.state, "conversation clear", one.label(), "the messages are deleted")?;
     }
     let ids: Vec<&str> = chosen.iter().map(|one| one.id.as_str()).collect();
-    cx.changed(json!({ "cleared": ids }), || format!("deleted {forgotten} conversation(s)\n"))
+    cx.changed(json!({ "cleared": ids }), || format!("deleted {}\n", counted(forgotten, "conversation")))
 }

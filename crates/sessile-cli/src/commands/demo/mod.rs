@@ -9,6 +9,7 @@ use sessile::text::quoted;
 use sessile::tool::{Profile, Race};
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::{Table, Tone};
@@ -50,7 +51,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })?;
     let mut all = Vec::new();
     for (profile, race) in profiles {
-        cx.out.note(&format!("{}: {} agents, {} round(s) each ...", profile.name, args.agents, race.rounds));
+        cx.out.note(&format!(
+            "{}: {} agents, {} each ...",
+            profile.name,
+            args.agents,
+            counted(race.rounds, "round")
+        ));
         let _step = cx.out.slow_step(|| format!("{}: racing {} agents", profile.name, args.agents));
         // Each begins in a home of its own.
         let without = Contest::bare(race.clone()).run(&TemporaryHome::new(world)?, args.agents);

@@ -12,6 +12,7 @@ use sessile::tool::Plan;
 
 use super::Args;
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::{Failure, Outcome};
 use crate::isolation::{close, describe_run, preparation};
 use crate::output::{Table, Tone, labelled};
@@ -95,7 +96,7 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
         .filter(|change| change.name != run.state().app().variable("ORIGINALS"))
         .map(|change| {
             let value = change.value.as_deref().map(moved);
-            // What leads into the room is a path, whatever the variable is called.
+            // A value that leads into the room is a path, not a secret, even if the name of the variable looks like one.
             let hidden = value.as_deref().is_some_and(|value| {
                 !value.starts_with(target) && looks_secret(&change.name) || has_url_password(value)
             });
@@ -181,7 +182,8 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
         if args.shows_variables || cx.out.is_verbose() {
             text.push_str(&variables_text(cx, &changes, &copies));
         } else {
-            let counts = format!("{} variables and {} copies", changes.len(), copies.len());
+            let counts =
+                format!("{} and {}", counted(changes.len(), "variable"), counted(copies.len(), "copy"));
             text.push_str(&format!("\n{counts}; print them: --variables\n"));
         }
         text

@@ -8,6 +8,7 @@ use sessile_server::store::backup::ServiceBackup;
 
 use crate::cli::Cx;
 use crate::commands::service_store::{StoreArgs, StoreLocation, backup_failed, not_sqlite};
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::terminal_prompt;
@@ -72,7 +73,7 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
             .map_or_else(String::new, |path| format!("; the replaced store was kept as {}", shown(path)));
         let revoked = match restored.revoked_tokens {
             0 => String::new(),
-            count => format!("revoked {count} token(s) that are not valid in both stores\n"),
+            count => format!("revoked {} not valid in both stores\n", counted(count, "token")),
         };
         format!("restored store {to} from {from}{kept}\n{revoked}")
     })

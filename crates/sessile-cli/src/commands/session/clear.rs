@@ -6,6 +6,7 @@ use sessile::session::lifecycle::Lifecycle;
 use sessile::text::quoted;
 
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::refuse_there;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let names: Vec<&str> = live.iter().map(Session::label).collect();
         terminal_prompt::confirm(
             &cx.state,
-            &format!("stop and delete {} live session(s): {}", live.len(), names.join(", ")),
+            &format!("stop and delete {}: {}", counted(live.len(), "live session"), names.join(", ")),
         )?;
     }
     // Stopped all before the first is forgotten: a failure leaves sessions that can still be found.
@@ -67,5 +68,5 @@ fn forget(cx: &Cx, ended: &[Session], stopped: &[Session]) -> Outcome {
     let ids = |sessions: &[Session]| sessions.iter().map(|session| session.id.clone()).collect::<Vec<_>>();
     let count = ended.len() + stopped.len();
     let json = json!({ "forgotten": ids(ended).into_iter().chain(ids(stopped)).collect::<Vec<_>>(), "stopped": ids(stopped) });
-    cx.changed(json, || format!("forgot {count} session(s)\n"))
+    cx.changed(json, || format!("deleted {}\n", counted(count, "session")))
 }

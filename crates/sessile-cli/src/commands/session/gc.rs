@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::gc_timer::{self, TimerUnits};
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -53,11 +54,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let json = json!({ "ended": ended, "swept": swept, "conversations": conversations });
     cx.changed(json, || {
         let mut text = format!(
-            "ended {} expired session(s), removed {swept} leftover(s) of killed processes\n",
-            ended.len()
+            "ended {}, removed {} of killed processes\n",
+            counted(ended.len(), "expired session"),
+            counted(swept, "leftover")
         );
         if conversations > 0 {
-            text.push_str(&format!("deleted {conversations} conversation(s) past their retention\n"));
+            text.push_str(&format!(
+                "deleted {} past the retention\n",
+                counted(conversations, "conversation")
+            ));
         }
         text
     })

@@ -148,7 +148,7 @@ fn existing_file_is_replaced_only_after_confirmation() {
     insta::assert_snapshot!(home.call(&["context", "export", "empty", "--file", "out.toml", "--yes"]).ok().told(), @"
     exit 0
     --- stdout
-    exported 1 context(s) to ~/out.toml
+    exported 1 context to ~/out.toml
     --- stderr
     ");
     assert_eq!(home.read("out.toml"), "[contexts.empty]\nguard = \"none\"\n");

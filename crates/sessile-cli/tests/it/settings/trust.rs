@@ -72,7 +72,7 @@ fn trusting_shows_the_files_and_lets_them_count() {
     insta::assert_snapshot!(here(&home, &["trust", "--yes"]).exit(0).told(), @r#"
     exit 0
     --- stdout
-    trusted ~/project (2 file(s))
+    trusted ~/project (2 files)
     --- stderr
     --- ~/project/.sessile/config.toml
     context = "theirs"
@@ -106,7 +106,7 @@ fn closed_input_trusts_nothing() {
     exit 2
     --- stdout
     --- stderr
-    error: trust the 2 file(s) of ~/project: confirmation required, but the call is not interactive
+    error: trust 2 files of ~/project: confirmation required, but the call is not interactive
     hint: pass --yes to confirm
     ");
     assert_eq!(here(&home, &["context", "current"]).stdout(), "mine\n");
@@ -116,7 +116,7 @@ fn closed_input_trusts_nothing() {
 fn a_person_reads_and_answers() {
     let home = with_project();
     let mut tty = home.call(&["trust"]).cwd("project").tty();
-    let shown = tty.expect("Trust the 2 file(s)");
+    let shown = tty.expect("Trust 2 files");
     assert!(shown.contains("https://evil.example") && shown.contains("the project's"), "{shown}");
     tty.type_line("n");
     let (text, status) = tty.finish();
@@ -159,7 +159,7 @@ fn trust_can_be_revoked() {
     insta::assert_snapshot!(home.call(&["trust", "project", "--revoke"]).ok().told(), @"
     exit 0
     --- stdout
-    revoked the trust in ~/project (2 file(s))
+    revoked the trust in ~/project (2 files)
     --- stderr
     in context mine
     ");

@@ -17,7 +17,7 @@ fn every_problem_in_every_file_is_reported() {
     ~/.config/sessile/config.toml:3:1: error: "color" must be one of auto, always, never, not 1
     ~/.config/sessile/contexts/a.toml:1:1: error: "guard" must be one of none, explicit, approval, not "sometimes"
     ~/.config/sessile/contexts/b.toml:1:5: error: unclosed table, expected `]`
-    3 file(s), 5 problem(s): not valid
+    3 files, 5 problems: not valid
     --- stderr
     "#);
     let json = home.call(&["config", "validate", "-ojson"]).run().exit(1).json();
@@ -36,7 +36,7 @@ fn file_with_warnings_is_valid() {
     --- stdout
     ~/.config/sessile/config.toml:1:1: warning: unknown key "colour"
       hint: did you mean "color"?
-    1 file(s), 1 problem(s): valid
+    1 file, 1 problem: valid
     --- stderr
     "#);
 }
@@ -51,7 +51,7 @@ fn one_file_is_checked_as_one_for_config() {
     exit 1
     --- stdout
     ~/bad.json:1:37: error: "guard" must be text, not true
-    1 file(s), 1 problem(s): not valid
+    1 file, 1 problem: not valid
     --- stderr
     "#);
     home.call(&["config", "validate", "missing.toml"]).run().exit(1);
