@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sessile::run::{PreparedRun, RunSession};
 use sessile::text::shown;
 use sessile::tool::{Plan, changed_copies};
+use sessile::{State, Warning};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -20,7 +21,7 @@ pub(crate) fn variables(
     prepared: &PreparedRun<'_>,
 ) -> Result<BTreeMap<OsString, OsString>, Failure> {
     let state = prepared.run().state();
-    cx.out.warnings(&state.take_warnings());
+    warn_once(cx, state);
     for (tool, target) in prepared.plan.withheld_targets() {
         let (key, name, context) = (&target.key, &target.name, &target.context);
         cx.out.detail(&format!("withheld {tool} {key} {name}, protected by context {context}"));
@@ -32,6 +33,15 @@ pub(crate) fn variables(
     let variables = with_unlocked_vault(cx, state, || prepared.variables(&renewer))?;
     cx.out.warnings(&state.take_warnings());
     Ok(variables)
+}
+
+/// Prints the warnings of the call and of the started session's state, which resolves the same files again.
+fn warn_once(cx: &Cx, state: &State) {
+    let call = if std::ptr::eq(state, &cx.state) { Vec::new() } else { cx.state.take_warnings() };
+    cx.out.warnings(&call);
+    let session: Vec<Warning> =
+        state.take_warnings().into_iter().filter(|warning| !call.contains(warning)).collect();
+    cx.out.warnings(&session);
 }
 
 /// Names the context and the session of a run with their origins, for `--verbose`.

@@ -4,7 +4,7 @@
 //! at its first use, from those before it, and then kept: the hot commands pay for no step that they do not need.
 //! Resolving adds warnings to the state and changes nothing else.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub(crate) struct Resolution {
     selected: OnceCell<Option<SelectedContext>>,
     context: OnceCell<Option<Context>>,
     settings: OnceCell<Stack>,
+    /// Whether the call has just started the session. It has checked the expected context before.
+    pub(crate) has_started_session: Cell<bool>,
     /// Hooked shell that the call was typed at.
     pub(crate) hooked_prompt: OnceCell<Option<HookedShell>>,
 }
@@ -54,6 +56,7 @@ pub(crate) struct Resolution {
 impl Resolution {
     /// Sets the session of a call that has started it.
     pub(crate) fn set_session(&self, current: CurrentSession) {
+        self.has_started_session.set(true);
         let _ = self.session.set(ResolvedSession { current: Some(current), ..ResolvedSession::default() });
     }
 }

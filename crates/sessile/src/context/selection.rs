@@ -66,7 +66,9 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
         }
         None => tracing::debug!("no context selected"),
     }
-    warn_if_unexpected(state, selected.as_ref())?;
+    if !state.resolution.has_started_session.get() {
+        warn_if_unexpected(state, selected.as_ref())?;
+    }
     Ok(selected)
 }
 

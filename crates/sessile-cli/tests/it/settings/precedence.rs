@@ -62,6 +62,13 @@ fn a_context_that_is_not_expected_is_warned_of() {
     hint: name it: --context dev
     "#);
     assert_eq!(call(&["context", "current", "--context", "dev"]).stderr(), "");
+    let run = call(&["run", "--", "true"]);
+    assert_eq!(
+        run.stderr().matches("warning:").count(),
+        1,
+        "a started session repeats no warning: {}",
+        run.told()
+    );
     let none = call(&["config", "list"]);
     assert!(none.stderr().contains("no context is in use, but \"dev\" is expected"), "{}", none.told());
 }
