@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sessile::State;
-use sessile::call::{Mode, SessionMode};
+use sessile::call::{Mode, SessionMode, WithheldSelection};
 use sessile::hook::outside;
 use sessile::session::Session;
 
@@ -106,8 +106,9 @@ impl Cx {
             names_context = place.context.as_deref().is_some_and(|name| text.contains(name));
             text
         })?;
-        // Whoever passes a context, or works in a session, knows it.
-        if !self.out.is_verbose() && self.out.is_text() && !names_context {
+        // A caller that passes a context, or works in a session, knows it. Some commands do the same in every context.
+        let acts_on_selection = self.state.call().mode().withheld_selection != WithheldSelection::Ignore;
+        if acts_on_selection && !self.out.is_verbose() && self.out.is_text() && !names_context {
             place.selected_words().into_iter().for_each(|words| self.out.note(&words));
         }
         Ok(())

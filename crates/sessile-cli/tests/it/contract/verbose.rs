@@ -15,6 +15,8 @@ fn change_names_a_selected_context_once_and_nothing_else() {
     };
     assert_eq!(set(&[]), "in context staging\n");
     assert_eq!(set(&["--quiet"]), "");
+    let other = home.call(&["context", "create", "other"]).ok();
+    assert_eq!(other.stderr(), "", "the command does the same in every context");
     assert_eq!(set(&["--context", "staging"]), "", "the call names the context itself");
     let verbose = set(&["--verbose"]);
     assert!(verbose.contains("in context staging (user ") && verbose.contains("no session"), "{verbose}");
