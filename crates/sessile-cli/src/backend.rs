@@ -21,7 +21,7 @@ use crate::view::{
 };
 
 /// Purpose that commands on state values name when no session is selected.
-pub(crate) const STATE_PURPOSE: &str = "keeping state";
+pub(crate) const STATE_PURPOSE: &str = "session state";
 
 /// Backend of a command.
 pub(crate) enum StateBackend<'a> {

@@ -135,7 +135,10 @@ impl Diagnostic for AgentError {
                     uris.iter().map(|uri| format!("--extension {}", shell_quoted(uri))).collect();
                 format!("if your messages follow the extension, declare support: {}", flags.join(" "))
             }
-            Self::TaskOver { .. } | Self::TaskNotFound { .. } => {
+            Self::TaskNotFound { agent, .. } => {
+                format!("list the agent's tasks: {name} task list {}", shell_quoted(agent))
+            }
+            Self::TaskOver { .. } => {
                 "start another task: send the message without --task-id; start another conversation: --new; show the \
                  agent's answer: --debug"
                     .to_owned()

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use sessile::error::io_reason;
 use sessile::text;
 
 use super::{HttpAddress, UnreachableReason};
@@ -42,13 +43,13 @@ impl HttpError {
                 HttpError::TooLarge { url }
             }
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                HttpError::Unreachable { url, reason: UnreachableReason::Refused(error.to_string()) }
+                HttpError::Unreachable { url, reason: UnreachableReason::Refused(io_reason(&error)) }
             }
             ureq::Error::Io(error) => {
                 let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
                 HttpError::Unreachable {
                     url,
-                    reason: tls.map_or_else(|| error.to_string().into(), untrusted),
+                    reason: tls.map_or_else(|| io_reason(&error).into(), untrusted),
                 }
             }
             ureq::Error::Rustls(error) => HttpError::Unreachable { url, reason: untrusted(&error) },

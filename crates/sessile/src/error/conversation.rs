@@ -42,6 +42,9 @@ pub enum ConversationError {
         /// Credential that its calls named.
         account: Option<String>,
     },
+    /// `--continue` without an id, where the session and the context have no conversation with the agent.
+    #[error("no conversation with this agent in the session or its context")]
+    NoneWithAgent,
     /// `--continue` without an id, outside a session.
     #[error("--continue requires a session or the id of a conversation")]
     NoneToContinue,
@@ -69,7 +72,7 @@ fn context_words(context: Option<&str>) -> String {
 impl Diagnostic for ConversationError {
     fn code(&self) -> Code {
         match self {
-            Self::NotFound { .. } | Self::NoneToContinue => Code::ConversationNotFound,
+            Self::NotFound { .. } | Self::NoneWithAgent | Self::NoneToContinue => Code::ConversationNotFound,
             Self::Exists(_) => Code::ConversationExists,
             Self::OtherContext { .. } | Self::OtherAccount { .. } => Code::ConversationContext,
             Self::AgentNotFound { .. } => Code::AgentNotFound,
@@ -82,7 +85,9 @@ impl Diagnostic for ConversationError {
             Self::NotFound { near: Some(near), .. } | Self::AgentNotFound { near: Some(near), .. } => {
                 format!("did you mean {}?", quoted(near))
             }
-            Self::NotFound { .. } => format!("list the conversations: {name} conversation list --all"),
+            Self::NotFound { .. } | Self::NoneWithAgent => {
+                format!("list the conversations: {name} conversation list --all")
+            }
             Self::Exists(_) => "choose another name".to_owned(),
             Self::OtherContext { held_in: Some(held_in), .. } => {
                 format!("continue it there: --context {}", shell_quoted(held_in))

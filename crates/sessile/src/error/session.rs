@@ -16,7 +16,7 @@ pub enum SessionError {
     #[error("session {} not found", quoted(.0))]
     NotFound(String),
     /// A session that can no longer be used.
-    #[error("session {} {}", quoted(session), if *ended { "was ended" } else { "has expired" })]
+    #[error("session {} {}", quoted(session), if *ended { "has ended" } else { "has expired" })]
     Expired {
         /// Name or id.
         session: String,

@@ -248,7 +248,7 @@ impl ComposeArgs {
         log: &ConversationLog<'_>,
     ) -> Result<OutgoingMessage, Failure> {
         if self.continued.is_some() && log.context_id.is_none() {
-            return Err(nothing_to_go_on_with().into());
+            return Err(ConversationError::NoneWithAgent.into());
         }
         let mut parts = Vec::new();
         if let Some(text) = self.text(cx, words)? {
@@ -380,13 +380,6 @@ pub(crate) fn secret_of(cx: &Cx, flag: &str, source: &str) -> Result<Secret, Fai
         }
     };
     Ok(Secret::new(text.trim()))
-}
-
-fn nothing_to_go_on_with() -> Error {
-    Error::Conversation(ConversationError::NotFound {
-        name: "with this agent in this context".into(),
-        near: None,
-    })
 }
 
 /// Message in its stored form.

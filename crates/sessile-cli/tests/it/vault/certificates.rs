@@ -126,7 +126,7 @@ fn refused_connection_is_retried_and_has_a_hint() {
     // Bound and closed again: nothing listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (message, hint) = told(login(&home, &format!("http://127.0.0.1:{port}"), None));
-    assert!(message.contains("Connection refused"), "{message}");
+    assert!(message.contains("connection refused"), "{message}");
     assert!(hint.contains("start the server"), "{hint}");
     assert!(retries(&home) > 0);
 }
