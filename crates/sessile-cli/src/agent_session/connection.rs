@@ -53,7 +53,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_limit, hide_short_help = true)]
     read_timeout: Option<Duration>,
 
-    /// Fail when a stream is silent for so long; default: follow the task
+    /// Fail when a stream is silent for this long; default: follow the task
     #[arg(long, value_name = "DURATION", value_parser = parse_limit, hide_short_help = true)]
     stream_read_timeout: Option<Duration>,
 

@@ -1,7 +1,7 @@
 //! Word behind a bare `--continue`.
 //!
-//! The flag takes an id only after `=`, because the word behind it is usually the text of the message. A word of the form
-//! of an id is meant as one: it must not reach the agent of another conversation.
+//! The flag takes an id only after `=`, because the next word is usually the text of the message. A next word that looks like
+//! an id counts as the id, so that it is not sent as text to the agent of another conversation.
 
 use clap::{ArgMatches, FromArgMatches};
 

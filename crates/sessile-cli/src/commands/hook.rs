@@ -18,9 +18,9 @@ use crate::watcher::watch_shell_approval;
 /// Print the shell hook, which applies the selected context to a shell
 ///
 /// Load it at the end of your start-up file. The hook sets the shell's variables to those of a session in the selected
-/// context, so that kubectl, aws and gh that you type use it. It reacts to `context use`, to `session start`, `attach`,
-/// `detach` and `stop`, and to a directory that selects a context. Without a selection, it restores your own values.
-/// The prompt shows the session and the context.
+/// context, so that commands that you type, such as kubectl, aws and gh, use it. It reacts to `context use`, to
+/// `session start`, `attach`, `detach` and `stop`, and to a directory that selects a context. Without a selection, it
+/// restores your own values. The prompt shows the session and the context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "eval \"$(sessile hook bash)\"      at the end of ~/.bashrc"

@@ -66,13 +66,13 @@ const TIME: Duration = Duration::from_mins(2);
 /// machine, unless you allow another host with --allow-host.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "sessile probe http://localhost:8738 --protocol a2a"
-    "sessile probe http://localhost:8738 --protocol a2a --max-requests 10000 --max-time 10m"
-    "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
-    "sessile probe http://localhost:8000 --protocol http --request 'GET /chat?id={session}&q={message}'"
-    "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
+    "sessile probe http://localhost:8738 --protocol a2a --turns 10"
+    "sessile probe research --protocol a2a --max-requests 10000 --max-time 10m"
+    "sessile probe http://localhost/v1 --protocol openai --model m --users 50"
+    "sessile probe http://localhost --protocol http --request 'GET /?q={message}'"
+    "sessile probe http://localhost --protocol http --template chat.toml -o json"
     "sessile probe http://localhost:8737 --protocol sessile --tokens tokens.txt"
-    "sessile probe https://ai.example --protocol a2a --rate 5 --allow-host ai.example"
+    "sessile probe https://a.example --protocol a2a --rate 5 --allow-host a.example"
 ))]
 pub struct Args {
     /// URL of the service, or name of an agent
@@ -312,7 +312,7 @@ impl Args {
         }
         let foreign = match self.protocol {
             Protocol::Http => None,
-            _ => self.request.first_said(),
+            _ => self.request.first_passed(),
         };
         let openai = || (self.model.as_ref().map(|_| "--model")).or(self.stateful.then_some("--stateful"));
         let foreign = foreign.or_else(|| openai().filter(|_| self.protocol != Protocol::Openai));

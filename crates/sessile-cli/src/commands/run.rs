@@ -39,7 +39,7 @@ use crate::watcher::{self, LifeLimit};
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile run --context staging -- claude"
-    "sessile run --bind kubectl.context=staging --bind aws.profile=dev -- ./deploy.sh"
+    "sessile run --bind kubectl.context=dev --bind aws.profile=dev -- ./deploy.sh"
     "sessile run --session deploy --context staging -- kubectl get pods"
     "sessile run --session deploy --expect staging -- ./deploy.sh"
     "sessile run --dry-run --context staging -- aws s3 ls"
@@ -110,7 +110,7 @@ impl Args {
     }
 
     /// Whether an ended session is started again.
-    pub(crate) fn starts_anew(&self) -> bool {
+    pub(crate) fn restarts_session(&self) -> bool {
         self.session.new
     }
 }

@@ -30,11 +30,11 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = examples!(
     "sessile serve"
-    "sessile serve --store postgres://sessile@db/sessile --store-password-file db.password"
+    "sessile serve --store postgres://sessile@db/sessile --store-password-file pw"
     "sessile serve --listen 0.0.0.0:8737 --behind-proxy"
-    "sessile serve --upstream https://ai.example/v1 --upstream-model small --upstream-key-file ai.key"
+    "sessile serve --upstream https://a.example/v1 --upstream-key-file ai.key"
     "sessile serve --upstream https://agent.example --upstream-protocol a2a"
-    "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"
+    "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem"
 ))]
 pub struct Args {
     #[command(subcommand)]

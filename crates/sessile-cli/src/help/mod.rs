@@ -13,7 +13,8 @@ pub(crate) use page::{asked_page, called_path, named_page, start_page};
 macro_rules! precedence {
     () => {
         "Precedence, strongest first:
-  flag > environment > session > terminal > directory > context > user > system > default
+  flag > environment > session > terminal > directory > context > user >
+  system > default
   `sessile config show --effective --source` shows the origin of each value.\n"
     };
 }

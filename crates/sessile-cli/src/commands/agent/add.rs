@@ -25,7 +25,7 @@ use crate::picker;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile agent add research https://agent.example --global"
-    "sessile agent add local http://localhost:8738 --dir --with-credential local-bot"
+    "sessile agent add demo http://localhost:8738 --dir --with-credential demo-bot"
     "sessile agent add cluster http://agent.svc:8000 --allow-http --global"
 ))]
 pub struct Args {

@@ -15,7 +15,7 @@ use crate::help::examples;
 /// Start a scripted agent on this machine, for trials
 ///
 /// The first word of a message selects what the agent does: echo TEXT, slow 5s TEXT, ask, stream COUNT MILLIS, files. The
-/// agent listens on 127.0.0.1 only, speaks A2A 1.0 and 0.3, requires no credential, and keeps nothing when it stops.
+/// agent listens on 127.0.0.1 only, speaks A2A 1.0 and 0.3, requires no credential, and stores nothing.
 /// Ctrl-C stops it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(

@@ -42,7 +42,7 @@ pub enum Command {
     /// Remove a named agent
     #[command(visible_alias = "rm")]
     Remove(Lazy<remove::Args>),
-    /// Set the default agent of messages
+    /// Set the default agent for messages
     Use(Lazy<use_agent::Args>),
     /// Receive push notifications of agents
     Listen(Lazy<listen::Args>),

@@ -11,7 +11,7 @@ use crate::commands::config::ScopeArgs;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Set the default agent of messages
+/// Set the default agent for messages
 ///
 /// The command sets message.agent in the session, or outside a session in the scope that you pass.
 #[derive(Debug, clap::Args)]

@@ -32,9 +32,9 @@ use crate::vault_unlock::with_unlocked_vault;
 /// Without a terminal, pass --wait to choose how long to wait for the confirmation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "sessile auth login corp --issuer https://login.example --client-id cli --scope openid"
+    "sessile auth login corp --issuer https://idp --client-id cli --scope openid"
     "sessile auth login corp"
-    "sessile auth login robot --token-url https://login.example/token --client-id robot --client-credentials"
+    "sessile auth login ci --issuer https://idp --client-id ci --client-credentials"
     "sessile auth login corp --wait 5m"
     "sessile auth login --server https://sessile.example"
     "sessile auth login --server https://sessile.example --token-stdin < token"
@@ -263,7 +263,7 @@ impl Args {
     ) -> Result<Option<Secret>, Failure> {
         let source = self.client_secret.as_ref().and_then(Option::as_deref);
         let known = before.and_then(Credential::client_secret).cloned();
-        let is_said = self.client_secret.is_some() || (self.from.is_said() && self.refresh_token.is_none());
+        let is_said = self.client_secret.is_some() || (self.from.is_passed() && self.refresh_token.is_none());
         if is_said || (oauth.grant == Grant::ClientCredentials && known.is_none()) {
             let prompt = format!("Secret of client {}: ", shown(&oauth.client_id));
             return self.from.read(cx, "--client-secret", source, &prompt).map(Some);

@@ -37,7 +37,7 @@ use crate::lazy_command::Lazy;
 #[command(after_help = examples!(
     "sessile auth set gh-bot"
     "sessile auth set --url https://agent.example --secret-stdin"
-    "sessile auth login corp --issuer https://login.example --client-id cli"
+    "sessile auth login corp --issuer https://idp --client-id cli"
     "sessile auth list"
 ))]
 pub enum Command {

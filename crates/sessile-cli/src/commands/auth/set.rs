@@ -34,7 +34,7 @@ use crate::vault_unlock::with_unlocked_vault;
     "sessile auth set gh-bot --account ci-bot"
     "sessile auth set gh-bot --secret-stdin < token"
     "sessile auth set --url https://agent.example --secret-stdin < token"
-    "sessile auth set search --api-key @key --api-key-header X-API-Key --site https://search.example"
+    "sessile auth set search --api-key @key --site https://search.example"
     "sessile auth set registry --basic deploy --secret-file password"
     "sessile auth set cloud --command 'pass show cloud/token' --cache 10m"
     "sessile auth set ci --from-env CI_TOKEN"
@@ -378,7 +378,7 @@ impl Args {
             Args { basic: Some(_), .. } => ("--basic", None, "Password"),
             _ => ("--secret", None, "Secret"),
         };
-        if source.is_some() && self.from.is_said() {
+        if source.is_some() && self.from.is_passed() {
             return Err(UsageError::Arguments(format!(
                 "pass one source of the secret: {flag} or --secret-..."
             ))

@@ -16,7 +16,7 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context create staging --description 'the test cluster'"
-    "sessile context create staging --bind kubectl.context=staging --bind aws.profile=staging"
+    "sessile context create dev --bind kubectl.context=dev --bind aws.profile=dev"
     "sessile context create here --from-current"
     "sessile context create production --guard approval"
 ))]

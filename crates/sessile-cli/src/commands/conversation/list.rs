@@ -8,7 +8,7 @@ use crate::local::LocalBackend;
 use crate::output::Table;
 use crate::view::ConversationView;
 
-/// List conversations, the last used first
+/// List conversations, most recently used first
 ///
 /// Lists the conversations of this session; outside a session, or with --all, those of every session, live or ended. In JSON,
 /// has_credentials states whether the vault or the session's context has a credential for the agent. It is null if

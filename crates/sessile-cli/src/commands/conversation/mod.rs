@@ -24,7 +24,7 @@ use crate::remote::ServerArgs;
     "sessile conversation clear --agent https://agent.example"
 ))]
 pub enum Command {
-    /// List conversations, the last used first
+    /// List conversations, most recently used first
     #[command(visible_alias = "ls")]
     List(Lazy<list::Args>),
     /// Show a conversation and its messages

@@ -25,7 +25,7 @@ use crate::mcp::http::{self, HttpOptions};
 /// configuration. With --listen clients connect over streamable HTTP instead. The server keeps no state: each tool
 /// calls a command. A tool that needs a session takes its name or id; the default is the server's own session.
 ///
-/// Without --allow-run, the server offers the tool `run` only to clients with elicitation, and asks before each command.
+/// Without --allow-run, the server offers the tool `run` only to clients with elicitation, and prompts before each command.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -41,7 +41,7 @@ pub struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// Run commands without asking the person
+    /// Run commands without prompting the person
     #[arg(long)]
     allow_run: bool,
 

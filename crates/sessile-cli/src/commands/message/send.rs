@@ -20,7 +20,7 @@ use crate::remote::ServerArgs;
     "sessile message send http://localhost:8738 \"hello\""
     "sessile message send --url http://localhost:8738 \"hello\" --new"
     "sessile message send research - --session work < question.txt"
-    "sessile message send research \"summarise\" --file report.pdf --save-artifacts out"
+    "sessile message send research summarise --file report.pdf --save-artifacts out"
     "sessile message send research \"yes\" --task-id 3f2a --output json"
 ))]
 pub struct Args {

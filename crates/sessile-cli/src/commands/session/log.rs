@@ -15,7 +15,7 @@ use crate::output::Table;
 use crate::picker;
 use crate::view::LoggedCommand;
 
-/// Print the output of a command that was run with run --log
+/// Print the output that `run --log` kept
 ///
 /// Prints the last 1 MiB of the newest such command, or of the one that --pid names, without colors, cursor movements and
 /// overwritten text. Other control characters are escaped. The session keeps the output of its last 8 commands until it

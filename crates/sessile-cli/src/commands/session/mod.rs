@@ -39,7 +39,7 @@ pub enum Command {
     List(Lazy<list::Args>),
     /// Show a session
     Show(Lazy<show::Args>),
-    /// Print the output of a command that was run with run --log
+    /// Print the output that `run --log` kept
     #[command(visible_alias = "logs")]
     Log(Lazy<log::Args>),
     /// Stop a session and its commands

@@ -27,18 +27,18 @@ use crate::remote::ServerArgs;
     "sessile session state set cursor 43 --if-revision 1 --session deploy"
 ))]
 pub enum Command {
-    /// Print a value
+    /// Print a value of the session
     Get(Lazy<StateGetArgs>),
-    /// Set a value
+    /// Set a value of the session
     Set(Lazy<StateSetArgs>),
-    /// List the values
+    /// List the values of the session
     #[command(visible_alias = "ls")]
     List(Lazy<StateListArgs>),
-    /// Remove a value
+    /// Remove a value of the session
     Unset(Lazy<StateUnsetArgs>),
 }
 
-/// Print a value
+/// Print a value of the session
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state get cursor --session deploy"))]
 pub struct StateGetArgs {
@@ -50,11 +50,11 @@ pub struct StateGetArgs {
     pub(crate) server: ServerArgs,
 }
 
-/// Set a value
+/// Set a value of the session
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session state set cursor 42 --session deploy"
-    "sessile session state set plan '{\"step\": 2}' --if-revision 3 --session deploy"
+    "sessile session state set plan '{\"step\":2}' --if-revision 3 --session deploy"
     "sessile session state set plan --file plan.json --session deploy"
     "sessile session state set plan --file - --session deploy < plan.json"
 ))]
@@ -79,7 +79,7 @@ pub struct StateSetArgs {
     pub(crate) server: ServerArgs,
 }
 
-/// List the values
+/// List the values of the session
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session state list --session deploy"
@@ -97,7 +97,7 @@ pub struct StateListArgs {
     pub(crate) server: ServerArgs,
 }
 
-/// Remove a value
+/// Remove a value of the session
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state unset cursor --session deploy"))]
 pub struct StateUnsetArgs {

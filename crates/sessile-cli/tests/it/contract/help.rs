@@ -122,7 +122,7 @@ fn no_two_commands_have_the_same_description() {
 #[test]
 fn verbose_help_shows_the_precedence_where_settings_matter() {
     let precedence =
-        "flag > environment > session > terminal > directory > context > user > system > default";
+        "flag > environment > session > terminal > directory > context > user >\n  system > default\n";
     for args in [
         &["--help", "-v"][..],
         &["help", "options"],
@@ -180,12 +180,23 @@ fn every_help_fits_40_lines_of_80_columns() {
         // The first page may fill two screens.
         let limit = if path.is_empty() { 48 } else { 40 };
         assert!(help.lines().count() <= limit, "{args:?} has {} lines:\n{help}", help.lines().count());
-        let text = help.split("\nExamples:\n").next().unwrap();
-        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
         // A usage line and an option's name are never broken.
         let is_whole = |line: &&str| line.starts_with("Usage:") || line.contains("  --");
         assert!(long.iter().all(is_whole), "{args:?}: {long:?}");
     }
+}
+
+#[test]
+fn every_example_and_the_page_of_options_fit_80_columns() {
+    for (path, command) in commands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{path:?}: {line}");
+        }
+    }
+    let page = home().call(&["help", "options"]).ok().stdout();
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
 }
 
 #[test]

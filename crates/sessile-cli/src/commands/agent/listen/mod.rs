@@ -46,7 +46,7 @@ const QUEUE: usize = 256;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile agent listen --token @push.token"
-    "sessile agent listen --jwks https://agent.example/.well-known/jwks.json --output jsonl"
+    "sessile agent listen --jwks https://agent.example/jwks.json --output jsonl"
     "sessile agent listen --token @push.token --exec ./on-event --verbose"
 ))]
 pub struct Args {
