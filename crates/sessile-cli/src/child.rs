@@ -311,9 +311,9 @@ fn attend<T: Send>(
     let (over, is_over) = mpsc::channel::<()>();
     let (waited, found) = std::thread::scope(|scope| {
         let watcher = watch
-            .map(|watch| Builder::new().spawn_scoped(scope, move || watch(&|| tell_to_end(pid), &is_over)));
+            .map(|watch| Builder::new().spawn_scoped(scope, move || watch(&|| send_sigterm(pid), &is_over)));
         let watcher = watcher.transpose().map_err(|source| {
-            tell_to_end(pid);
+            send_sigterm(pid);
             Failure::from(CommandError::ThreadRefused { purpose: "to watch the lock", source }).into_own()
         });
         let waited = wait(keeper, Some(&mut signals), timeout);
@@ -389,7 +389,7 @@ fn wait(
             }
             Some(timeout) if is_due(timeout) && !is_late => {
                 is_late = true;
-                tell_to_end(pid);
+                send_sigterm(pid);
             }
             _ => {}
         }
@@ -441,7 +441,7 @@ fn shell_status(status: WaitStatus) -> u8 {
 }
 
 /// Tells a command to end.
-fn tell_to_end(pid: Pid) {
+fn send_sigterm(pid: Pid) {
     let _ = kill_process(pid, Signal::TERM);
     // One that is stopped would not hear of it.
     let _ = kill_process(pid, Signal::CONT);

@@ -166,8 +166,8 @@ impl Command {
     /// Whether the command line demands a new session of the name that it gives: `--new`.
     pub(crate) fn restarts_session(&self) -> bool {
         match self {
-            Command::Run(Lazy(args)) => args.starts_anew(),
-            Command::Shell(Lazy(args)) => args.starts_anew(),
+            Command::Run(Lazy(args)) => args.restarts_session(),
+            Command::Shell(Lazy(args)) => args.restarts_session(),
             _ => false,
         }
     }

@@ -46,7 +46,7 @@ pub struct Args {
 
 impl Args {
     /// Whether an ended session is started again.
-    pub(crate) fn starts_anew(&self) -> bool {
+    pub(crate) fn restarts_session(&self) -> bool {
         self.session.new
     }
 }

@@ -136,7 +136,10 @@ impl Diagnostic for AgentError {
                 format!("if your messages follow the extension, declare support: {}", flags.join(" "))
             }
             Self::TaskNotFound { agent, .. } => {
-                format!("list the agent's tasks: {name} task list {}", shell_quoted(agent))
+                format!(
+                    "list the agent's tasks: {name} task list {}; show the agent's answer: --debug",
+                    shell_quoted(agent)
+                )
             }
             Self::TaskOver { .. } => {
                 "start another task: send the message without --task-id; start another conversation: --new; show the \

@@ -62,10 +62,10 @@ fn a_server_is_believed_if_a_trusted_authority_vouches_for_it() {
     assert!(refused.to_string().contains("invalid peer certificate"), "{refused}");
     let refused = http().get(&server.url("/"), &[]).unwrap_err();
     assert!(matches!(refused, HttpError::Unreachable { .. }), "{refused:?}");
-    let nobody = HttpClient::new(TrustRoots::File("/nonexistent/ca.pem".into()))
+    let without_roots = HttpClient::new(TrustRoots::File("/nonexistent/ca.pem".into()))
         .get(&server.url("/"), &[])
         .unwrap_err();
-    assert!(nobody.to_string().contains("no CA certificates found"), "{nobody}");
+    assert!(without_roots.to_string().contains("no CA certificates found"), "{without_roots}");
 }
 
 /// What the test below asks, which reads it from its environment.

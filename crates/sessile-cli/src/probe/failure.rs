@@ -21,7 +21,7 @@ impl ProbeReport {
                 Failure::Request(RequestError::TimedOut { what: format!("replies of {what}") })
             }
             FailureKind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
-                return Some(self.not_let_in(*status));
+                return Some(self.unauthorized(*status));
             }
             FailureKind::Status(status @ (401 | 403)) => Failure::Agent(AgentError::Unauthorized {
                 agent: what,
@@ -65,7 +65,7 @@ impl ProbeReport {
     }
 
     /// Hint for our own service, which authenticates users by tokens and not by an agent's credential.
-    fn not_let_in(&self, status: u16) -> Failure {
+    fn unauthorized(&self, status: u16) -> Failure {
         let url = shown(&self.about.url);
         let message = match status {
             403 => {

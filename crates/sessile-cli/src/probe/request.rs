@@ -51,7 +51,7 @@ pub(crate) struct Requests {
 
 impl RequestArgs {
     /// First of these flags in the call.
-    pub(crate) fn first_said(&self) -> Option<&'static str> {
+    pub(crate) fn first_passed(&self) -> Option<&'static str> {
         let said = [
             ("--request", self.request.is_some()),
             ("--body", self.body.is_some()),

@@ -16,7 +16,7 @@ use sessile_wire::service::{CursorPage, WhoAmI};
 use ureq::http::Method;
 
 use super::args::server_of;
-use super::error::{RemoteError, ServiceProblem, Subject, not_let_in};
+use super::error::{RemoteError, ServiceProblem, Subject, unauthorized};
 use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::agent_session::AgentCredentials;
 use crate::cli::Cx;
@@ -169,7 +169,7 @@ impl ServiceClient {
         });
         // Last: what the vault binds to the server was chosen for it.
         let header = header.or_else(|| token_variable(state).map(|token| bearer(&token)));
-        let missing = || not_let_in(&url, format!("no token found for {url}"));
+        let missing = || unauthorized(&url, format!("no token found for {url}"));
         let header = header.ok_or_else(missing)?;
         Ok(Some(ServiceClient {
             http: HttpClient::new(TrustRoots::System),

@@ -25,7 +25,7 @@ impl Remote<'_> {
             MessageRange::Last(last) => ("showing", last),
             MessageRange::All => ("exporting", i64::MAX),
         };
-        let session = self.meant(given, purpose)?;
+        let session = self.resolve_session(given, purpose)?;
         let messages = self.said(&session, last)?;
         let mut view =
             ConversationView::from(ServiceConversation { session: &session, url: self.server.url() });

@@ -124,7 +124,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
         .into(),
         Some(Code::RateLimited) => RequestError::RateLimited { what: site, wait: retry_after }.into(),
         // A proxy in front of the service may answer 401 without a code.
-        _ if status == 401 => not_let_in(url, format!("{url} rejected the token")),
+        _ if status == 401 => unauthorized(url, format!("{url} rejected the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
             (report.retryable, report.retry_after) = (is_retryable, retry_after);
@@ -141,7 +141,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
 }
 
 /// Failure of a call without a valid token.
-pub(crate) fn not_let_in(url: &str, message: String) -> Failure {
+pub(crate) fn unauthorized(url: &str, message: String) -> Failure {
     let login = format!("sessile auth login --server {}", shell_quoted(url));
     let mut report = Report::new(Code::CredentialRejected, message);
     report.hint = Some(format!("log in: {login}"));

@@ -91,7 +91,7 @@ impl<'a> Remote<'a> {
     }
 
     /// Session of a command: that of the argument, else that of the call. The call cannot select another context.
-    pub(super) fn meant(&self, given: Option<&str>, what: &str) -> Result<ServiceSession, Failure> {
+    pub(super) fn resolve_session(&self, given: Option<&str>, what: &str) -> Result<ServiceSession, Failure> {
         if let Some(text) = given {
             return self.find(text, false);
         }
@@ -103,7 +103,7 @@ impl<'a> Remote<'a> {
 
     /// The same, for what only works in one that lives.
     pub(super) fn require(&self, what: &str) -> Result<ServiceSession, Failure> {
-        let session = self.meant(None, what)?;
+        let session = self.resolve_session(None, what)?;
         match ServiceSessionSnapshot::life_at(&session, self.now_ms()) {
             Lifecycle::Live => Ok(session),
             life => Err(expired(session, life).into()),
@@ -181,7 +181,7 @@ impl<'a> Remote<'a> {
         let SessionSpec { name, mut labels, agent, idle, max } = spec;
         // Before the replaced session is ended: a guard that refuses leaves it alive.
         let (context, origin) = self.selected_context()?.unzip();
-        let replaced = replaced.map(|text| self.meant(Some(text), "replacing")).transpose()?;
+        let replaced = replaced.map(|text| self.resolve_session(Some(text), "replacing")).transpose()?;
         if let Some(replaced) = &replaced {
             self.end(replaced)?;
         }
@@ -209,7 +209,7 @@ impl<'a> Remote<'a> {
         given: &str,
         new: &SessionName,
     ) -> Result<ChangeReport<SessionRenameView>, Failure> {
-        let session = self.meant(Some(given), "renaming")?;
+        let session = self.resolve_session(Some(given), "renaming")?;
         let about = Subject { session: session.label(), name: new.as_str(), ..Subject::default() };
         let body = EditSessionRequest { name: Some(new.to_string()), ..EditSessionRequest::default() };
         let request = ServiceRequest::patch(&["v1", "sessions", &session.id], &body)?;
@@ -226,7 +226,7 @@ impl<'a> Remote<'a> {
     }
 
     pub(crate) fn stop_session(&self, given: Option<&str>) -> Result<ChangeReport<SessionStopView>, Failure> {
-        let session = self.meant(given, "stopping")?;
+        let session = self.resolve_session(given, "stopping")?;
         let was_over = session.ended_ms.is_some();
         let EndReply { released_locks } = self.end(&session)?;
         let place = self.place(&session);
@@ -285,7 +285,7 @@ impl<'a> Remote<'a> {
     }
 
     pub(crate) fn show_session(&self, given: Option<&str>) -> Result<SessionDetailView, Failure> {
-        let session = self.meant(given, "showing")?;
+        let session = self.resolve_session(given, "showing")?;
         Ok(SessionDetailView {
             session: self.view(&session, &self.owner()?),
             state_values: self.values_of(&session)?.len(),

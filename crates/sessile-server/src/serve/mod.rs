@@ -148,7 +148,7 @@ where
     runtime.block_on(async {
         let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
         // Before `ready`, so that a supervisor that signals at once is not met by the default action.
-        let told = told_to_end()?;
+        let told = stop_signals()?;
         ready(&server);
         tokio::select! {
             () = server.serve(times(told.clone(), 1)) => {}
@@ -167,7 +167,7 @@ fn allow_many_descriptors() {
 }
 
 /// Counter of termination signals.
-fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
+fn stop_signals() -> Result<watch::Receiver<u32>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::System)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::System)?;

@@ -154,7 +154,7 @@ async fn waiter_of_a_dead_process_is_skipped(store: &Throwaway) {
     let now = ticket(here.wait_for(&lock, waits.place, 60_000).await);
     assert_eq!(now.token, None, "a waiter of another process is first");
     let begun = std::time::Instant::now();
-    // The other process is never heard of again.
+    // The other process sends no further heartbeat.
     while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
         assert!(begun.elapsed() < 5 * PATIENCE, "the waiter of a dead process blocks the queue");
         tokio::time::sleep(PATIENCE / 10).await;
@@ -356,7 +356,7 @@ async fn turn_is_handed_over_with_its_release() {
     assert!(withdrawn.withdraw().await.is_none(), "the withdrawn waiter was not next");
     drop(withdrawn);
     user.commit(&session.id, second, &["two".to_owned()]).await.unwrap();
-    // Nobody holds the turn, because the wait for it was withdrawn.
+    // The turn has no holder, because the wait was withdrawn.
     assert_eq!(user.commit(&session.id, second, &[]).await, Err(Refusal::Lost { token: second }));
     let third = ticket(user.wait_for(&turn, third.place, 60_000).await).token.unwrap();
     user.commit(&session.id, third, &["three".to_owned()]).await.unwrap();

@@ -32,7 +32,7 @@ pub struct DeliveryLock {
 impl Drop for DeliveryLock {
     #[expect(clippy::disallowed_methods, reason = "an empty file, whose loss or survival changes nothing")]
     fn drop(&mut self) {
-        // While it is locked: nobody else has this file as the lock.
+        // The file is still locked, so no other process uses it as its lock.
         let _ = std::fs::remove_file(&self.path);
     }
 }

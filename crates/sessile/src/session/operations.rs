@@ -209,7 +209,7 @@ impl State {
         let is_ephemeral = name.is_none();
         let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
         if is_ephemeral {
-            // What was read so far is still true after its start.
+            // The start of an ephemeral session changes none of the answers read so far.
             self.save_answers();
         }
         let sessions = self.sessions()?;

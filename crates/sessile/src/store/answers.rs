@@ -333,7 +333,7 @@ mod tests {
         keep(&path);
         let alone = LockedDir::lock(&locker(), dir.path(), 0o700).unwrap();
         discard(&alone, Path::new("state.db")).unwrap();
-        // Nobody keeps answers while the writer has the lock.
+        // Readers save no answers while the writer has the lock.
         let other = reader(&path);
         assert!(is_trusted(&other));
         other.save_answers();

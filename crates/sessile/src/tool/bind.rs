@@ -335,7 +335,7 @@ impl Binder<'_> {
                 place(required).mark(&mut tree, flag);
             }
         }
-        Ok((!tree.says_the_same(&before)).then(|| notation.write(&tree)))
+        Ok((!tree.has_same_content(&before)).then(|| notation.write(&tree)))
     }
 
     /// The new text of a file with sections, or of one that is a single value; `None` if it is the same.

@@ -31,7 +31,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
             require_own(room, real, &UserPaths::of(world).homes)?;
         }
         for path in new {
-            bring_out(&path, real, &id.to_string_lossy())?;
+            move_out(&path, real, &id.to_string_lossy())?;
         }
     }
     // Looked at first: most sessions leave nothing.
@@ -47,7 +47,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
             // A name that the user has by now stays the user's; the session's entry goes with the room.
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {
                 require_own(room, real, &UserPaths::of(world).configs)?;
-                bring_out(&path, real, "")?;
+                move_out(&path, real, "")?;
             }
         }
     }
@@ -78,7 +78,7 @@ fn is_hidden(path: &Path) -> bool {
 
 /// Moves something into a directory of the user's; under another name if the name is taken.
 #[expect(clippy::disallowed_methods, reason = "any kind of file is moved unread")]
-fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
+fn move_out(path: &Path, into: &Path, session: &str) -> Result<()> {
     let Some(name) = path.file_name() else { return Ok(()) };
     // A home may have no settings directory yet.
     if into.symlink_metadata().is_err() {

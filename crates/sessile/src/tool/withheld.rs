@@ -161,7 +161,7 @@ impl Withheld {
                     names.insert(variable.name);
                     is_login |= variable.is_login;
                 }
-                for (name, value) in overrides.iter().filter(|(_, value)| target.is_meant_by(value)) {
+                for (name, value) in overrides.iter().filter(|(_, value)| target.is_named_by(value)) {
                     names.insert(name);
                     is_login |= *value != target.name;
                 }
@@ -204,7 +204,7 @@ impl Withheld {
                     own.iter().filter(|(name, _)| target.selectors.contains(name)).map(|(_, value)| value);
                 // A variable is stronger than the files.
                 let name = match values.next() {
-                    Some(value) => target.is_meant_by(value).then_some(value.as_str()),
+                    Some(value) => target.is_named_by(value).then_some(value.as_str()),
                     None => target.deselected.as_deref(),
                 };
                 found.extend(name.map(|name| ProtectedSelection { tool, target, name }));
@@ -301,7 +301,7 @@ impl WithheldTarget {
         self.is_in_home
     }
 
-    fn is_meant_by(&self, value: &str) -> bool {
+    fn is_named_by(&self, value: &str) -> bool {
         value == self.name
             || self.aliases.iter().any(|alias| alias == value)
             || self.identities.contains(&value_identity(value))

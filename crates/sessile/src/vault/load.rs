@@ -95,7 +95,7 @@ impl Vault<'_> {
         renew: &dyn TokenRefresher,
     ) -> Result<LoadedCredential> {
         let wanted_by = wanted_by.into();
-        if let Some(said) = self.said(name)? {
+        if let Some(said) = self.credential_from_variable(name)? {
             return self.checked(said, wanted_by, None);
         }
         let credential = self.require(name, wanted_by.clone())?;
@@ -154,7 +154,7 @@ impl Vault<'_> {
     }
 
     /// Credential from a variable named after it, with the sites of the stored one.
-    pub fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
+    pub fn credential_from_variable(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
         // A vault that cannot be opened must not keep a variable from being used.
         let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
@@ -225,8 +225,8 @@ impl Vault<'_> {
         self.keep_answer(&found, command, cache_seconds.unwrap_or_default())
     }
 
-    /// Asks a command again whose answer is kept. If it fails, the old answer stays.
-    pub fn ask_again(&self, name: &CredentialName) -> Result<Credential> {
+    /// Runs a command with a cached output again. If it fails, the cached output stays.
+    pub fn rerun_command(&self, name: &CredentialName) -> Result<Credential> {
         let _alone = self.lock_for_renewal(name)?;
         let found = self.require(name, "asking again")?;
         let CredentialKind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };

@@ -90,7 +90,7 @@ fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<
     for secret in wanted {
         let mut from = 0;
         while let Some(at) = find(&content[from..], secret).map(|at| from + at) {
-            if stands_alone(&content, at, secret.len()) {
+            if is_separate(&content, at, secret.len()) {
                 places.push((at, secret.len()));
             }
             from = at + secret.len();
@@ -117,7 +117,7 @@ fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<
 }
 
 /// Whether an occurrence is the secret and not part of a longer word, which a short one may well be.
-fn stands_alone(content: &[u8], at: usize, length: usize) -> bool {
+fn is_separate(content: &[u8], at: usize, length: usize) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let before = at.checked_sub(1).and_then(|before| content.get(before));
     length >= LONG || !(is_word(before) || is_word(content.get(at + length)))

@@ -46,7 +46,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
         .into());
     }
     let token =
-        if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
+        if at.from.is_passed() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
     // What it is good for, the service tells; one that it does not take is not kept.
     let me = ServiceClient::with_token(&url, Some(&token))?.with_progress(&cx.out).me()?;
     let mut about = CredentialMetadata {

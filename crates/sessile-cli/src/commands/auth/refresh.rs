@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     for name in &names {
         // Another process may have deleted it since the list was read.
         let result = match vault.require(name, CredentialConsumer::Command).map(|found| found.about.kind) {
-            Ok(CredentialKind::Command { cache_seconds: Some(_), .. }) => vault.ask_again(name),
+            Ok(CredentialKind::Command { cache_seconds: Some(_), .. }) => vault.rerun_command(name),
             Ok(CredentialKind::OAuth2(_)) => vault.renew(name, &renewer),
             // `--all` skips credentials that cannot be renewed; a named one is an error.
             Ok(_) if args.chosen.all => continue,

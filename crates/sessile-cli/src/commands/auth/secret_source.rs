@@ -43,7 +43,7 @@ pub(crate) struct SecretSource {
 
 impl SecretSource {
     /// Whether a flag names a source.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_passed(&self) -> bool {
         self.secret_stdin
             || self.secret_file.is_some()
             || self.secret_env.is_some()

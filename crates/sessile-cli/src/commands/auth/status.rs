@@ -9,6 +9,7 @@ use sessile::vault::CredentialMetadata;
 
 use super::end_of;
 use crate::cli::Cx;
+use crate::counted::counted;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
@@ -57,7 +58,11 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
             None => "no credential selected\n".to_owned(),
         };
         let backend = vault.backend.map_or("none yet", sessile::vault::Backend::as_str);
-        text.push_str(&format!("vault: {backend}, {} credential(s)  from {}\n", all.len(), vault.origin));
+        text.push_str(&format!(
+            "vault: {backend}, {}  from {}\n",
+            counted(all.len(), "credential"),
+            vault.origin
+        ));
         if !bound.is_empty() {
             let mut table = Table::new(&["USED FOR", "CREDENTIAL", "STATE", "EXPIRES"]);
             for row in &bound {
@@ -109,7 +114,11 @@ fn bound(cx: &Cx, all: &[CredentialMetadata]) -> Result<Vec<BindingView>, Failur
     let vault = cx.state.vault()?;
     let row = |recipient: Recipient, name: &str| {
         // A variable may stand for it.
-        let said = name.parse().ok().and_then(|name| vault.said(&name).ok().flatten()).map(|said| said.about);
+        let said = name
+            .parse()
+            .ok()
+            .and_then(|name| vault.credential_from_variable(&name).ok().flatten())
+            .map(|said| said.about);
         let about = said.as_ref().or_else(|| all.iter().find(|about| about.name.as_str() == name));
         let state = match about {
             None => "missing",

@@ -3,7 +3,7 @@
 use sessile_wire::a2a::{AgentEvent, AgentTask, RpcErrorKind, TaskState};
 
 use super::get::remember;
-use super::{TaskArgs, lines, meant};
+use super::{TaskArgs, lines, resolve_task};
 use crate::a2a::AgentClient;
 use crate::agent_session::agent_error;
 use crate::cli::Cx;
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (named, id) = meant(cx, args.target.id(), args.target.reach.url.as_deref())?;
+    let (named, id) = resolve_task(cx, args.target.id(), args.target.reach.url.as_deref())?;
     let connection = args.target.reach.connection(cx, &named)?;
     let agent = connection.agent(cx)?;
     let task = cancel_task(cx, &agent, &named.url, &id)?;

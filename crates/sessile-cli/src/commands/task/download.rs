@@ -6,7 +6,7 @@ use serde_json::json;
 use sessile::text::shown;
 
 use super::get::save;
-use super::{TaskArgs, meant};
+use super::{TaskArgs, resolve_task};
 use crate::agent_session::agent_error;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (named, id) = meant(cx, args.target.id(), args.target.reach.url.as_deref())?;
+    let (named, id) = resolve_task(cx, args.target.id(), args.target.reach.url.as_deref())?;
     let connection = args.target.reach.connection(cx, &named)?;
     let task = connection.agent(cx)?.task(&id, Some(0));
     let task = task.map_err(|error| agent_error(&named.url, Some(&id), error))?;

@@ -10,7 +10,7 @@ use sessile::text::shown;
 use sessile_wire::a2a::{AgentEvent, AgentTask};
 use sessile_wire::backoff::Backoff;
 
-use super::{TaskArgs, lines, meant};
+use super::{TaskArgs, lines, resolve_task};
 use crate::a2a::A2aError;
 use crate::agent_session::{ConversationLog, ConversationSelector, agent_error, save_artifact, save_parts};
 use crate::cli::Cx;
@@ -57,7 +57,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (params_id, params_length) = args.params.as_deref().map_or(Ok((None, None)), parse_params)?;
     let reach = &args.target.reach;
-    let (named, id) = meant(cx, params_id.as_deref().or(args.target.id()), reach.url.as_deref())?;
+    let (named, id) = resolve_task(cx, params_id.as_deref().or(args.target.id()), reach.url.as_deref())?;
     let connection = reach.connection(cx, &named)?;
     let agent = connection.agent(cx)?;
     let failed = |error| agent_error(&named.url, Some(&id), error);

@@ -9,7 +9,7 @@ pub mod watch;
 
 use sessile::agents::Agent;
 use sessile::error::UsageError;
-use sessile::text::{shown, shown_lines};
+use sessile::text::{quoted, shown, shown_lines};
 use sessile_wire::a2a::AgentTask;
 
 use crate::agent_session::{AgentArgs, resolve_agent};
@@ -82,7 +82,11 @@ impl Command {
 }
 
 /// Task and its agent: from the arguments, else of the last conversation of this session.
-pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<(Agent, String), Failure> {
+pub(crate) fn resolve_task(
+    cx: &Cx,
+    task: Option<&str>,
+    agent: Option<&str>,
+) -> Result<(Agent, String), Failure> {
     let agent = agent.map(|text| resolve_agent(cx, text)).transpose()?;
     if let (Some(agent), Some(task)) = (&agent, task) {
         return Ok((agent.clone(), task.to_owned()));
@@ -103,7 +107,13 @@ pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<
             let task = one.task_id.clone().unwrap_or_default();
             Ok((cx.state.agent(&one.agent_url)?, task))
         }
-        None => Err(UsageError::Arguments("no task in this session; pass TASK --url AGENT".into()).into()),
+        None => {
+            let text = match task {
+                Some(task) => format!("task {} not found in this session; pass --url AGENT", quoted(task)),
+                None => "the session has no task; pass TASK --url AGENT".to_owned(),
+            };
+            Err(UsageError::Arguments(text).into())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use sessile::secrets::looks_secret;
 use sessile::text::shown;
 use sessile_wire::a2a::{PushConfig, PushRegistration};
 
-use super::meant;
+use super::resolve_task;
 use crate::a2a::AgentClient;
 use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
@@ -18,7 +18,7 @@ use crate::lazy_command::Lazy;
 /// Manage the push notifications of a task
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
-    "sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8738"
+    "sessile task notification set 3f2a https://hooks.example/x --url research"
     "sessile task notification list 3f2a --url http://localhost:8738"
 ))]
 pub enum Command {
@@ -37,7 +37,7 @@ pub enum Command {
 
 /// Notify a URL when a task changes
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8738"))]
+#[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url research"))]
 pub struct NotificationSetArgs {
     /// The task
     #[arg(value_name = "TASK")]
@@ -172,7 +172,7 @@ fn line(push: &PushRegistration) -> String {
 }
 
 fn set(args: &NotificationSetArgs, cx: &Cx) -> Outcome {
-    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let (named, task) = resolve_task(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(cx, &named)?;
     let token = args.token.as_deref().map(|source| secret_of(cx, "--token", source)).transpose()?;
     let url = args.hook.clone().or_else(|| args.webhook_url.clone()).unwrap_or_default();
@@ -184,7 +184,7 @@ fn set(args: &NotificationSetArgs, cx: &Cx) -> Outcome {
 }
 
 fn get(args: &NotificationArgs, cx: &Cx) -> Outcome {
-    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let (named, task) = resolve_task(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(cx, &named)?;
     let agent = connection.agent(cx)?;
     let id = args.config(&named.url, &agent, &task)?;
@@ -194,7 +194,7 @@ fn get(args: &NotificationArgs, cx: &Cx) -> Outcome {
 }
 
 fn list(args: &NotificationListArgs, cx: &Cx) -> Outcome {
-    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let (named, task) = resolve_task(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(cx, &named)?;
     let all = connection.agent(cx)?.push_config_list(&task);
     let all = all.map_err(|error| agent_error(&named.url, Some(&task), error))?;
@@ -203,7 +203,7 @@ fn list(args: &NotificationListArgs, cx: &Cx) -> Outcome {
 }
 
 fn remove(args: &NotificationArgs, cx: &Cx) -> Outcome {
-    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let (named, task) = resolve_task(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(cx, &named)?;
     let agent = connection.agent(cx)?;
     let id = args.config(&named.url, &agent, &task)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 
-use super::{TaskArgs, meant};
+use super::{TaskArgs, resolve_task};
 use crate::agent_session::{ConversationLog, ConversationSelector, agent_error, check_dir};
 use crate::cli::Cx;
 use crate::commands::message::{DeliveryLimits, Exchange, ReplyCollector};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(dir) = &args.save_artifacts {
         check_dir(&cx.state.absolute(dir))?;
     }
-    let (named, id) = meant(cx, args.target.id(), args.target.reach.url.as_deref())?;
+    let (named, id) = resolve_task(cx, args.target.id(), args.target.reach.url.as_deref())?;
     let session = match cx.state.session()? {
         Some(_) => Some(cx.state.require_session("following a task in it")?),
         None => None,

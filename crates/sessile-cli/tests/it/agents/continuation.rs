@@ -142,8 +142,8 @@ fn unused_conversation_is_deleted_after_its_retention() {
 #[test]
 fn message_without_an_agent_goes_to_the_default_one() {
     let (home, agent) = (home(), agent());
-    let nobody = home.call(&["message", "send", "hi", "--session", "work"]).run().exit(5);
-    assert!(nobody.stderr().contains("\"hi\""), "{}", nobody.told());
+    let refused = home.call(&["message", "send", "hi", "--session", "work"]).run().exit(5);
+    assert!(refused.stderr().contains("\"hi\""), "{}", refused.told());
     home.call(&["agent", "add", "research", agent.url(), "--global"]).ok();
     home.call(&["session", "start", "--name", "work"]).ok();
     home.call(&["agent", "use", "research", "--session", "work"]).ok();

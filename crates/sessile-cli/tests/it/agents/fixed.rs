@@ -72,7 +72,7 @@ impl FixedAgent {
 /// A valid card of an agent at this URL.
 pub(super) fn card(base: &str) -> Value {
     json!({
-        "name": "fixed", "description": "Answers as it is told.", "version": "1", "capabilities": {},
+        "name": "fixed", "description": "Returns configured replies.", "version": "1", "capabilities": {},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}],
         "supportedInterfaces": [{"url": format!("{base}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],

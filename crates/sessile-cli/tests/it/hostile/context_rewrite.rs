@@ -121,7 +121,7 @@ fn misspelt_guard_that_no_command_recorded_stops_every_run() {
             let done = home.call(args).run();
             assert!(done.told().contains(&format!("unknown key \"{key}\"")), "{}", done.told());
         }
-        // No command can remove the guard that the file was meant to have.
+        // No command can remove the intended guard of the file.
         let call = || home.call(&["context", "delete", "prod", "--yes"]);
         assert_ne!(call().run().status(), Some(0), "{key}");
         assert!(home.path(FILE).exists());
@@ -214,7 +214,7 @@ fn file_that_is_emptied_during_a_run_still_protects_its_targets() {
     home.write(".kube/config", clusters(&["staging", "production"]));
     let path = home.write(FILE, BOUND);
     let is_done = AtomicBool::new(false);
-    // A file that stays empty for longer counts as empty: on a busy machine this one may, and what was read then is not judged.
+    // A file that stays empty for longer counts as empty. That can happen on a busy machine, so reads during a slow write are ignored.
     let (writes, slow_writes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let read = || home.call(&["run"]).args(READ).run();
     std::thread::scope(|scope| {

@@ -26,7 +26,7 @@ esac
 echo "[$told]"
 "#;
 
-/// A coding agent: its program, and how it is told which model to use.
+/// A coding agent: its program and the arguments that select the model.
 struct CodingAgent {
     program: &'static str,
     args: &'static [&'static str],

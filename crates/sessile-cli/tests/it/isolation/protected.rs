@@ -254,7 +254,7 @@ fn context_file_that_cannot_be_read_fails_closed() {
     run(&home, &[], CONTEXTS).ok();
 }
 
-/// What the file protects is not known then, so nothing may be opened.
+/// The protected targets of the file are unknown then, so no context may be opened.
 #[test]
 fn unreadable_context_file_blocks_bindings_of_targets() {
     let home = guarded();

@@ -337,7 +337,7 @@ fn variables_of_followers_do_not_reach_a_protected_target() {
     assert_eq!(kept(&home, &[], &other).len(), 3);
 }
 
-/// A flag sets a variable for one call, and is no way around.
+/// A flag that sets a variable for one call does not bypass the protection.
 #[test]
 fn env_flag_does_not_reach_a_protected_target() {
     let home = home();

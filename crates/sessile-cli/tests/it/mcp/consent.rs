@@ -1,4 +1,4 @@
-//! `run` without `--allow-run`: the person behind the client is asked, and nobody else can allow it.
+//! `run` without `--allow-run`: the client prompts the person, and only that answer allows the command.
 
 use std::sync::{Arc, Mutex};
 
@@ -101,7 +101,7 @@ fn without_somebody_to_ask_run_is_refused_with_the_reason() {
     assert_eq!(told["code"], "CONFIRMATION_REQUIRED");
     let message = told["message"].as_str().unwrap();
     assert!(message.contains("--allow-run") && message.contains("elicitation"), "{message}");
-    // A server that only reads asks nobody.
+    // A read-only server never prompts.
     let (mut client, asked) = with_person(&home, &["--read-only"], USUAL, &[allow("once")]);
     assert!(!names(&mut client).contains(&"run".to_owned()));
     assert!(client.try_call("run", touch("ran")).is_err());

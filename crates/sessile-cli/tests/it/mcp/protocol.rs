@@ -10,7 +10,7 @@ use crate::home;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A server that nobody has greeted.
+/// A server that alone has greeted.
 fn ungreeted(home: &Home) -> McpClient {
     McpClient::start(home.call(&["mcp"]))
 }
@@ -230,9 +230,9 @@ fn piped_requests_get_all_responses() {
     ids.sort_unstable();
     assert_eq!(ids, (0..=10).collect::<Vec<u64>>());
     assert_eq!(done.stderr(), "");
-    // Nobody at all is no failure.
-    let nobody = home.call(&["mcp"]).ok();
-    assert_eq!(nobody.told(), "exit 0\n--- stdout\n--- stderr\n");
+    // A server without any client exits successfully.
+    let alone = home.call(&["mcp"]).ok();
+    assert_eq!(alone.told(), "exit 0\n--- stdout\n--- stderr\n");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn change_of_a_followed_resource_is_notified() {
     for uri in [session.as_str(), "sessile://context/staging"] {
         assert_eq!(client.request("resources/subscribe", json!({ "uri": uri })), json!({}));
     }
-    // What is not followed is not told, and looking changes nothing.
+    // A resource without a subscription gets no notification, and reading changes nothing.
     home.call(&["session", "rename", "other", "another"]).ok();
     result(&mut client, "show_session", json!({ "session": "web" }));
     client.silent_for(Duration::from_millis(700));

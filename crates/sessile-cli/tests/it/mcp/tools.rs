@@ -341,8 +341,8 @@ fn conversation_is_continued_by_the_id_that_lists_have() {
     let again = result(&mut client, "send_message", again);
     assert_eq!(again["context_id"], first["context_id"]);
     assert!(again["text"].as_str().unwrap().ends_with(" 2"), "{again}");
-    let nobody = super::refusal(&mut client, "send_message", json!({ "text": "echo x" }));
-    assert!(nobody["message"].as_str().unwrap().contains("no agent selected"), "{nobody}");
+    let refused = super::refusal(&mut client, "send_message", json!({ "text": "echo x" }));
+    assert!(refused["message"].as_str().unwrap().contains("no agent selected"), "{refused}");
 }
 
 #[test]

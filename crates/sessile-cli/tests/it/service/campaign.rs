@@ -123,12 +123,12 @@ fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
         }
     });
     eprintln!(
-        "{} users x {} turns in {took:.1?}: {found:?}; {happened:?}, sent again: {}, begun anew: {}, late and refused: {}, \
+        "{} users x {} turns in {took:.1?}: {found:?}; {happened:?}, sent again: {}, acquired again: {}, late and refused: {}, \
          locks had: {}, values counted to: {}",
         size.users,
         size.turns,
         pair.sent_again(),
-        outcome.anew,
+        outcome.reacquired,
         outcome.refused,
         outcome.had,
         outcome.counted,
@@ -177,7 +177,7 @@ async fn messages(user: &User) -> Vec<Value> {
 struct Outcome {
     /// By user.
     acknowledged: Vec<Vec<AcknowledgedWrites>>,
-    anew: usize,
+    reacquired: usize,
     refused: usize,
     had: usize,
     counted: i64,
@@ -185,9 +185,21 @@ struct Outcome {
 
 /// What one client came to.
 enum Activity {
-    Turn { user: usize, acknowledged: AcknowledgedWrites, had: LeaseInterval, anew: usize, refused: usize },
-    Locked { user: usize, had: Vec<LeaseInterval> },
-    Counted { user: usize, seen: Vec<Observation> },
+    Turn {
+        user: usize,
+        acknowledged: AcknowledgedWrites,
+        had: LeaseInterval,
+        reacquired: usize,
+        refused: usize,
+    },
+    Locked {
+        user: usize,
+        had: Vec<LeaseInterval>,
+    },
+    Counted {
+        user: usize,
+        seen: Vec<Observation>,
+    },
 }
 
 async fn crowd(users: &[User], size: Size) -> Outcome {
@@ -217,10 +229,10 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
     let mut seen_by = vec![vec![set]; users.len()];
     while let Some(did) = clients.join_next().await {
         match did.unwrap() {
-            Activity::Turn { user, acknowledged, had, anew, refused } => {
+            Activity::Turn { user, acknowledged, had, reacquired, refused } => {
                 outcome.acknowledged[user].push(acknowledged);
                 turns[user].push(had);
-                outcome.anew += anew;
+                outcome.reacquired += reacquired;
                 outcome.refused += refused;
             }
             Activity::Locked { user, had } => held[user].extend(had),
@@ -248,18 +260,18 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
 async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Activity {
     let mut client = user.pair.client(number, &user.token);
     let turns = format!("{}/turns", user.session);
-    let (name, mut anew, mut refused) = (format!("turn-{number}"), 0, 0);
+    let (name, mut reacquired, mut refused) = (format!("turn-{number}"), 0, 0);
     // One in ten is held for too long before; what it says then is not taken.
     let mut is_late = number % 10 == 3;
     loop {
-        let key = format!("{name}-{anew}-{refused}");
+        let key = format!("{name}-{reacquired}-{refused}");
         let ttl = if is_late { 200 } else { 60_000 };
         let ask = json!({ "ttl_ms": ttl, "wait_ms": 60_000, "history": 1 });
         let (status, begun) = client.post(&turns, &key, ask).await;
         match status {
             201 => {}
             408 | 409 => {
-                anew += 1;
+                reacquired += 1;
                 continue;
             }
             _ => panic!("{} {key}: {status} {begun}", user.name),
@@ -280,10 +292,10 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Activit
                 let number = |name: &str| done[name].as_i64().unwrap();
                 let (first, last) = (number("first"), number("last"));
                 let acknowledged = AcknowledgedWrites { turn: name, token, first, last };
-                return Activity::Turn { user: at, acknowledged, had, anew, refused };
+                return Activity::Turn { user: at, acknowledged, had, reacquired, refused };
             }
             409 if is_late => (is_late, refused) = (false, refused + 1),
-            409 => anew += 1,
+            409 => reacquired += 1,
             _ => panic!("{} {key}-commit: {status} {done}", user.name),
         }
     }

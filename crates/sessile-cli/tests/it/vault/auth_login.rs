@@ -57,7 +57,7 @@ fn a_person_confirms_a_code_and_the_token_works() {
     assert!(status["token_expires"].is_string(), "{status}");
 }
 
-/// Tokens without an id token name nobody; the server does, if it is asked, and only at the login.
+/// Tokens without an id token name no account; the introspection at the login does.
 #[test]
 fn introspection_names_the_account_once() {
     let server = OidcServer::start();

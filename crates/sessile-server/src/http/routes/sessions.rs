@@ -167,7 +167,7 @@ async fn end(
     let id = input::session(&which)?;
     let change = StoreChange::EndSession { session: id.clone(), reason };
     let ended = session(caller.change(change).await?)?;
-    // After the end, since when nobody can take a lock for the session. If this is interrupted, a repeated request goes on.
+    // After the end, because an ended session can acquire no lock. A repeated request completes an interrupted one.
     let released_locks = release_locks(&caller, id).await?;
     let revision = ended.revision;
     if !caller.token().scopes.contains(&TokenScope::Read) {

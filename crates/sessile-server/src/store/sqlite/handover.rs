@@ -60,8 +60,8 @@ impl Handover {
         PendingWait::new(answer, move || handover.take_back(&key, id))
     }
 
-    /// Carries out the waits for a place that a change made next, and for those that come up with it. Returns the first one that
-    /// nobody left a wait for.
+    /// Carries out the stored waits for the next place in the queue, and for the places that come next because of that. Returns
+    /// the first place without a stored wait.
     pub(super) fn carry_out(
         &self,
         connection: &Connection,

@@ -72,7 +72,7 @@ impl SqliteWriter {
             });
             let applied = applied.map_err(|error| describe(&error));
             Ok(Box::new(move |committed: CommitResult| {
-                // Who asked may be gone; what was asked is done.
+                // The requester may have disconnected; the change is committed regardless.
                 let _ = reply.send(committed.clone().and(applied));
                 for wait in made {
                     wait.answer(committed.clone());
@@ -91,7 +91,7 @@ impl SqliteWriter {
         let job: Job = Box::new(move |connection, now| {
             let done = what(connection, now).map_err(|error| describe(&error));
             Ok(Box::new(move |committed: CommitResult| {
-                // Who asked may be gone; what was asked is done.
+                // The requester may have disconnected; the change is committed regardless.
                 let _ = reply.send(committed.and(done));
             }))
         });

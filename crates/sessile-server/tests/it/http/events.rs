@@ -207,7 +207,7 @@ fn audited_actions(audit_reads: bool) -> Vec<(String, String)> {
     ann.get("/v1/sessions/nope").refused(404, "SESSION_NOT_FOUND");
     let (reader, id) = server.token("ann", &[sessile_server::account::TokenScope::Read], None);
     reader.delete(&session).refused(403, "CREDENTIAL_REJECTED");
-    server.tell_to_end();
+    server.send_sigterm();
     server.ended();
     let connection = rusqlite::Connection::open(server.dir().join("service.db")).unwrap();
     let mut statement = connection.prepare("SELECT action, outcome, token FROM audit ORDER BY id").unwrap();

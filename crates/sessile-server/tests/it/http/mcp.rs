@@ -500,7 +500,7 @@ fn tool_call_is_logged_and_audited_as_its_request() {
     let params = json!({ "name": "list_locks", "arguments": {} });
     post(&ann, &[("x-request-id", "mine")], &request("tools/call", params)).ok(200);
     content(&ann, "start_session", json!({}));
-    server.tell_to_end();
+    server.send_sigterm();
     server.ended();
     let log = server.log();
     let mine: Vec<(&str, &str)> = log

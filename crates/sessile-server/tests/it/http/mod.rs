@@ -137,7 +137,7 @@ impl TestServer {
     }
 
     /// Tells the server to end.
-    pub(crate) fn tell_to_end(&mut self) {
+    pub(crate) fn send_sigterm(&mut self) {
         let _ = self.stop.take().unwrap().send(());
     }
 

@@ -361,7 +361,7 @@ fn shutdown_waits_for_awaited_replies() {
     let stays = std::thread::spawn(move || say(&ann, &hers, &[], "one"));
     scripted.until_asked(2);
     let began = Instant::now();
-    server.tell_to_end();
+    server.send_sigterm();
     assert_eq!(stays.join().unwrap().ok(201)["reply"]["body"]["content"], "one");
     server.ended();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());

@@ -36,7 +36,7 @@ fn shutdown_finishes_requests_and_dismisses_waiters() {
         assert!(began.elapsed() < Duration::from_secs(5));
     }
     std::thread::sleep(Duration::from_millis(100));
-    server.tell_to_end();
+    server.send_sigterm();
     let refused = waits.join().unwrap();
     refused.refused(503, "UNREACHABLE");
     assert!(refused.header("retry-after").is_some());
@@ -87,7 +87,7 @@ fn shutdown_ends_after_the_grace_period() {
     .unwrap();
     std::thread::sleep(Duration::from_millis(100));
     let began = Instant::now();
-    server.tell_to_end();
+    server.send_sigterm();
     server.ended();
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }

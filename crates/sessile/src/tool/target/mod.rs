@@ -371,7 +371,7 @@ pub(crate) fn names_in<'s>(
         }
         for path in locate(&fill(&place.file)) {
             for entry in (EntryFile { place, path, fill }).load().ok()? {
-                // The name of a directory is often a hash, and nobody uses it.
+                // The name of a directory is often a hash, which no command uses.
                 let used = if place.format == TargetFormat::Dir { 1 } else { usize::MAX };
                 names.extend(entry.names.iter().take(used).map(|name| normalized(place, name)));
             }

@@ -112,15 +112,15 @@ impl Tree {
     }
 
     /// Whether it says the same as another, however its scalars are written.
-    pub(crate) fn says_the_same(&self, other: &Tree) -> bool {
+    pub(crate) fn has_same_content(&self, other: &Tree) -> bool {
         match (self, other) {
             (Tree::Scalar(mine), Tree::Scalar(other)) => mine.text == other.text,
             (Tree::List(mine), Tree::List(other)) => {
-                mine.len() == other.len() && mine.iter().zip(other).all(|(a, b)| a.says_the_same(b))
+                mine.len() == other.len() && mine.iter().zip(other).all(|(a, b)| a.has_same_content(b))
             }
             (Tree::Map(mine), Tree::Map(other)) => {
                 mine.len() == other.len()
-                    && mine.iter().zip(other).all(|(a, b)| a.0.text == b.0.text && a.1.says_the_same(&b.1))
+                    && mine.iter().zip(other).all(|(a, b)| a.0.text == b.0.text && a.1.has_same_content(&b.1))
             }
             _ => false,
         }
@@ -207,7 +207,10 @@ mod tests {
         ] {
             let tree = yaml(text);
             let wanted = yaml(wanted);
-            assert!(tree.member("m").unwrap().says_the_same(wanted.member("m").unwrap()), "{text}: {tree:?}");
+            assert!(
+                tree.member("m").unwrap().has_same_content(wanted.member("m").unwrap()),
+                "{text}: {tree:?}"
+            );
             assert!(!Notation::Yaml.write(&tree).contains("<<"), "{text}");
         }
         // In quotes it is a key like any other.

@@ -144,7 +144,7 @@ fn merged_members(members: Vec<(Scalar, Tree)>) -> std::result::Result<Vec<(Scal
         }
         // Parsers differ on whether a key before the merge key keeps its value. A guess could let a protected target through.
         for (name, tree) in unique_members(taken) {
-            if explicit.get(&name.text).is_some_and(|own| !own.says_the_same(&tree)) {
+            if explicit.get(&name.text).is_some_and(|own| !own.has_same_content(&tree)) {
                 let key = &name.text;
                 return Err(format!(
                     "the key \"{key}\" must come after the merge key {MERGE} that sets it too"
