@@ -17,7 +17,7 @@ const MOST_COMMANDS: usize = 50;
 /// Changes of a session that are listed, the last ones.
 const MOST_CHANGES: usize = 50;
 
-/// Number of bytes and lines of a command's output that are shown, the last ones.
+/// Number of bytes and lines at the end of a command's output that the pane shows.
 const MOST_OUTPUT: u64 = 64 * 1024;
 const MOST_LINES: usize = 200;
 

@@ -135,7 +135,7 @@ impl ConversationView {
         self.task_state
     }
 
-    /// Number of things that were said.
+    /// Number of messages and events.
     pub(crate) fn items(&self) -> i64 {
         self.items
     }

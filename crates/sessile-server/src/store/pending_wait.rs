@@ -36,7 +36,7 @@ impl PendingWait {
         PendingWait(Some(Left { answer, take_back: Box::new(take_back) }))
     }
 
-    /// Waits until the wait is carried out, for ever if the store leaves it to the waiter.
+    /// Waits until the store carries out the wait. Never returns if the store leaves the wait to the waiter.
     pub async fn outcome(&mut self) -> WaitResult {
         match &mut self.0 {
             Some(left) => match (&mut left.answer).await {

@@ -40,9 +40,9 @@ use crate::world::World;
 // By pid, which needs no counter; looking at every record in each command would cost more than it saves.
 const PRUNE_EVERY: i32 = 32;
 
-/// Record in `running/` that belongs to no process: a record that was left is kept under this name for the next command. A file
-/// system such as ext4 does not reuse the inode of a removed file for some seconds, and looks for a free one ever longer:
-/// creating and removing a record per command took 25 to 700 microseconds, renaming one takes 7.
+/// Name of an unused record in `running/`, which the next command renames for itself. ext4 does not reuse the inode of a removed
+/// file for some seconds, and searches longer for each new one. Creating and removing a record per command took 25 to 700
+/// microseconds; renaming one takes 7.
 const SPARE_RECORD: &str = "spare";
 
 /// A session's private directory.
@@ -256,7 +256,7 @@ impl Room {
         Ok(Presence { lock: Some(lock), record, room: self.clone(), world: world.clone() })
     }
 
-    /// Writes a record, into the spare one if there is one.
+    /// Writes a record, into the spare one if it exists.
     #[expect(clippy::disallowed_methods, reason = "the record is useless after a crash, so it needs no sync")]
     fn write_record(&self, record: &Path, running: &RunningProcess) -> std::io::Result<()> {
         let mut text = serde_json::to_string(running).unwrap_or_default();
@@ -274,7 +274,7 @@ impl Room {
         file.write_all(text.as_bytes())
     }
 
-    /// Makes a record that is not needed any more the spare one.
+    /// Makes an unused record the spare one.
     #[expect(
         clippy::disallowed_methods,
         reason = "the record is useless after the last command ended, so it needs no sync"

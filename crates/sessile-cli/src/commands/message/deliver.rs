@@ -25,7 +25,7 @@ pub(crate) struct ReplyCollector<'a> {
     is_raw: bool,
     open_line: Option<OpenLine>,
     reply: AgentReply,
-    /// Wait for the reply, if it is shown at its end.
+    /// Wait for the reply, if it is printed at its end.
     wait: Option<SlowStep>,
 }
 

@@ -6,7 +6,7 @@ use crate::repository;
 use super::console::{ConsolePage, assert_page};
 
 #[test]
-fn a2a_guide_prints_the_shown_output() {
+fn a2a_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/a2a.md",
         port: Some("8738"),
@@ -32,7 +32,7 @@ fn a2a_guide_prints_the_shown_output() {
 }
 
 #[test]
-fn coding_agents_guide_prints_the_shown_output() {
+fn coding_agents_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/coding-agents.md",
         setup: &[("sessile run --session release", "sessile context create production --guard approval")],
@@ -42,7 +42,7 @@ fn coding_agents_guide_prints_the_shown_output() {
 
 /// The person who confirms the login in a browser is a request to the authorization server.
 #[test]
-fn credentials_guide_prints_the_shown_output() {
+fn credentials_guide_prints_the_reference_output() {
     testkit::require_tool("curl");
     let server = testkit::OidcServer::with(&testkit::OidcOptions {
         access_seconds: 3600,
@@ -105,7 +105,7 @@ fn credentials_guide_prints_the_shown_output() {
 }
 
 #[test]
-fn history_guide_prints_the_shown_output() {
+fn history_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/history-and-undo.md",
         setup: &[(
@@ -118,7 +118,7 @@ fn history_guide_prints_the_shown_output() {
 }
 
 #[test]
-fn locks_guide_prints_the_shown_output() {
+fn locks_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/locks.md",
         setup: &[("sessile lock acquire deploy", "sessile lock run deploy -- true")],
@@ -127,7 +127,7 @@ fn locks_guide_prints_the_shown_output() {
 }
 
 #[test]
-fn probe_guide_prints_output_of_the_shown_form() {
+fn probe_guide_prints_the_reference_form() {
     testkit::require_tool("python3");
     let server = repository::root().join("examples/mixed-up-agent/server.py");
     assert_page(&ConsolePage {
@@ -140,7 +140,7 @@ fn probe_guide_prints_output_of_the_shown_form() {
 }
 
 #[test]
-fn scripts_guide_prints_the_shown_output() {
+fn scripts_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/scripts-and-agents.md",
         setup: &[("sessile context show", "sessile context create production")],
@@ -149,7 +149,7 @@ fn scripts_guide_prints_the_shown_output() {
 }
 
 #[test]
-fn sessions_guide_prints_the_shown_output() {
+fn sessions_guide_prints_the_reference_output() {
     assert_page(&ConsolePage {
         path: "docs/guide/sessions.md",
         setup: &[("sessile session state set cursor 41", "sessile session start --name web")],
@@ -159,7 +159,7 @@ fn sessions_guide_prints_the_shown_output() {
 
 /// The helper of the page is taken from its last block of Python.
 #[test]
-fn vault_helper_page_prints_the_shown_output() {
+fn vault_helper_page_prints_the_reference_output() {
     testkit::require_tool("python3");
     assert_page(&ConsolePage {
         path: "docs/reference/vault-helper.md",

@@ -105,7 +105,7 @@ fn of_fifty_processes_making_the_same_context_one_succeeds() {
 
 /// The store is made, migrated, read and written at the same moment.
 #[test]
-fn parallel_switches_of_fifty_directories_are_independent() {
+fn fifty_processes_switch_their_directories_independently() {
     let home = home();
     for process in 0..PROCESSES {
         home.write(format!(".config/sessile/contexts/c{process}.toml"), "");
@@ -128,7 +128,7 @@ fn parallel_switches_of_fifty_directories_are_independent() {
 }
 
 #[test]
-fn parallel_switches_of_one_directory_leave_one_choice() {
+fn fifty_processes_switching_one_directory_leave_one_choice() {
     let home = home();
     for process in 0..PROCESSES {
         home.write(format!(".config/sessile/contexts/c{process}.toml"), "");

@@ -105,7 +105,7 @@ fn hundred_parallel_runs_see_only_their_own_context() {
 
 /// A start of kubectl costs twenty times one of git: `SESSILE_TEST_CROWD` says how many there are.
 #[test]
-fn parallel_kubectl_runs_see_only_their_own_context() {
+fn a_crowd_of_kubectl_runs_sees_only_its_own_context() {
     testkit::require_tool("kubectl");
     let agents = std::env::var("SESSILE_TEST_CROWD").map_or(20, |text| text.parse().unwrap());
     let home = home();

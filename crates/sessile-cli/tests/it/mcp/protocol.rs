@@ -10,7 +10,7 @@ use crate::home;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A server that alone has greeted.
+/// A server before its client has initialized it.
 fn ungreeted(home: &Home) -> McpClient {
     McpClient::start(home.call(&["mcp"]))
 }

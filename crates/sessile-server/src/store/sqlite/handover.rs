@@ -1,8 +1,8 @@
 //! Waits that the writer carries out with the change that makes their place next.
 //!
-//! A waiter leaves its `Wait` here. Whoever releases the turn or lock in this process makes the next one its holder in the same
-//! transaction, so that handing over costs one sync and not two. A waiter that left nothing here, or waits in another process,
-//! is woken and asks.
+//! A waiter stores its `Wait` here. A release of the turn or lock in this process makes the next waiter the holder in the same
+//! transaction, so that a handover costs one sync and not two. A waiter without a stored `Wait`, or in another process, is woken
+//! and sends its request again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
