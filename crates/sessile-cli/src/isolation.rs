@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use sessile::State;
 use sessile::run::{PreparedRun, RunSession};
 use sessile::text::shown;
 use sessile::tool::{Plan, changed_copies};
-use sessile::{State, Warning};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -37,11 +37,17 @@ pub(crate) fn variables(
 
 /// Prints the warnings of the call and of the started session's state, which resolves the same files again.
 fn warn_once(cx: &Cx, state: &State) {
-    let call = if std::ptr::eq(state, &cx.state) { Vec::new() } else { cx.state.take_warnings() };
-    cx.out.warnings(&call);
-    let session: Vec<Warning> =
-        state.take_warnings().into_iter().filter(|warning| !call.contains(warning)).collect();
-    cx.out.warnings(&session);
+    if std::ptr::eq(state, &cx.state) {
+        cx.out.warnings(&state.take_warnings());
+        return;
+    }
+    let mut warnings = cx.state.take_warnings();
+    for warning in state.take_warnings() {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    cx.out.warnings(&warnings);
 }
 
 /// Names the context and the session of a run with their origins, for `--verbose`.
