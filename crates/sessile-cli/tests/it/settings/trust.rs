@@ -82,7 +82,6 @@ fn trusting_shows_the_files_and_lets_them_count() {
     PATH = "/tmp"
     --- ~/project/.sessile/contexts/theirs.toml
     description = "the project's"
-    in context theirs
     "#);
     let status = here(&home, &["status", "-ojson"]);
     assert_eq!(status.stderr(), "");
@@ -161,7 +160,6 @@ fn trust_can_be_revoked() {
     --- stdout
     revoked the trust in ~/project (2 files)
     --- stderr
-    in context mine
     ");
     assert_eq!(here(&home, &["context", "current"]).stdout(), "mine\n");
 }
