@@ -105,7 +105,7 @@ pub enum FileError {
         near: String,
     },
     /// File that already exists.
-    #[error("{} exists already", shown(.0.display()))]
+    #[error("{} already exists", shown(.0.display()))]
     Exists(PathBuf),
     /// The system refused.
     #[error("cannot {action} {}: {}", shown(path.display()), io_reason(source))]
