@@ -247,9 +247,7 @@ fn retention(time: Duration) -> String {
 
 fn refused(error: ServeError) -> Failure {
     match error {
-        ServeError::Insecure(_) => {
-            UsageError::Arguments(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
-        }
+        ServeError::Insecure(_) => UsageError::Arguments(error.to_string()).into(),
         ServeError::Listen(address, source) => {
             FileError::Io { action: "listen on", path: address.to_string().into(), source }.into()
         }

@@ -55,7 +55,7 @@ pub(crate) fn find_conversation(
     let newest =
         |agent: Option<&str>| Ok::<_, Error>(all.list(session.as_deref(), agent)?.into_iter().next());
     let Some(text) = text else {
-        return newest(None)?.ok_or_else(|| not_found("the last one"));
+        return newest(None)?.ok_or_else(|| ConversationError::NoneFound.into());
     };
     if text.contains("://") {
         return newest(Some(text))?.ok_or_else(|| not_found(text));

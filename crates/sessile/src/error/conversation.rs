@@ -42,6 +42,9 @@ pub enum ConversationError {
         /// Credential that its calls named.
         account: Option<String>,
     },
+    /// The session, or every session outside of one, has no conversation.
+    #[error("no conversation found")]
+    NoneFound,
     /// `--continue` without an id, where the session and the context have no conversation with the agent.
     #[error("no conversation with this agent in the session or its context")]
     NoneWithAgent,
@@ -72,7 +75,9 @@ fn context_words(context: Option<&str>) -> String {
 impl Diagnostic for ConversationError {
     fn code(&self) -> Code {
         match self {
-            Self::NotFound { .. } | Self::NoneWithAgent | Self::NoneToContinue => Code::ConversationNotFound,
+            Self::NotFound { .. } | Self::NoneFound | Self::NoneWithAgent | Self::NoneToContinue => {
+                Code::ConversationNotFound
+            }
             Self::Exists(_) => Code::ConversationExists,
             Self::OtherContext { .. } | Self::OtherAccount { .. } => Code::ConversationContext,
             Self::AgentNotFound { .. } => Code::AgentNotFound,
@@ -85,7 +90,7 @@ impl Diagnostic for ConversationError {
             Self::NotFound { near: Some(near), .. } | Self::AgentNotFound { near: Some(near), .. } => {
                 format!("did you mean {}?", quoted(near))
             }
-            Self::NotFound { .. } | Self::NoneWithAgent => {
+            Self::NotFound { .. } | Self::NoneFound | Self::NoneWithAgent => {
                 format!("list the conversations: {name} conversation list --all")
             }
             Self::Exists(_) => "choose another name".to_owned(),

@@ -42,7 +42,7 @@ pub enum SessionError {
         context: Option<String>,
     },
     /// Call without a session.
-    #[error("{0}: no session selected")]
+    #[error("no session selected")]
     Required(String),
     /// An id that is too short.
     #[error("more than one session has an id that begins with {}", quoted(.0))]

@@ -218,7 +218,7 @@ fn check_time(time: Duration) -> Result<()> {
         return Err(UsageError::InvalidValue {
             place: "--ttl".into(),
             value: crate::duration::short(time),
-            expected: "greater than 0 and at most 7 days".into(),
+            expected: "a duration above 0 and at most 7 days".into(),
         }
         .into());
     }
