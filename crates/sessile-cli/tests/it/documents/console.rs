@@ -115,7 +115,7 @@ fn variable_part(text: &str) -> Option<(usize, &'static str)> {
                 _ => c == mark,
             })
         });
-        is_match && !chars.next().is_some_and(|c| c.is_alphanumeric())
+        is_match && chars.next().is_none_or(|c| !c.is_alphanumeric())
     };
     FORMS.iter().find(|(form, _)| fits(form)).map(|(form, name)| (form.len(), *name))
 }
