@@ -99,7 +99,7 @@ impl SelectedCredential {
         match &self.what {
             CredentialSource::Named(name) => {
                 let vault = state.vault()?;
-                let found = match vault.said(name)? {
+                let found = match vault.credential_from_variable(name)? {
                     None => vault.get(name)?,
                     said => said,
                 };
