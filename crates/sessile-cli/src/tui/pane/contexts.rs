@@ -3,7 +3,6 @@
 use sessile::context::Guard;
 
 use super::column;
-use crate::counted::counted;
 use crate::tui::model::{ContextRow, countdown};
 use crate::tui::table_view::{Cell, TableColumn};
 use crate::tui::theme::ScreenTone;
