@@ -12,6 +12,7 @@ use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
 use crate::tool::drift::{TargetAddress, addresses};
+use crate::tool::edit::with_toml_text;
 use crate::tool::gitconfig;
 use crate::tool::profile::{Binding, Edit, EditFormat, ExistenceCheck, Isolation, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
@@ -281,7 +282,7 @@ impl Binder<'_> {
             let notation = of_file().find_map(|(_, edit, _)| edit.format.notation());
             let new = match notation {
                 Some(notation) => self.edit_tree(&path, &text, notation, of_file(), said)?,
-                None => self.edit_text(&text, of_file(), said)?,
+                None => self.edit_text(&path, &text, of_file(), said)?,
             };
             // A link in the place of the copy leads out of the room; a copy takes its place again.
             let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
@@ -341,6 +342,7 @@ impl Binder<'_> {
     /// The new text of a file with sections, or of one that is a single value; `None` if it is the same.
     fn edit_text<'e>(
         &self,
+        path: &Path,
         text: &str,
         edits: impl Iterator<Item = &'e (&'e str, &'e Edit, &'e str)>,
         said: &BTreeMap<String, String>,
@@ -355,6 +357,11 @@ impl Binder<'_> {
                 }
                 None => fill(edit.value.as_deref().unwrap_or("{value}")),
             };
+            if let (EditFormat::Toml, Some(place)) = (edit.format, &edit.set) {
+                let toml = with_toml_text(path, &new, &fill(place), Some(&wanted));
+                new = toml.map_err(|error| self.in_original(error))?;
+                continue;
+            }
             new = match edit.set.as_deref().and_then(|place| place.rsplit_once('.')) {
                 Some((title, name)) if edit.format == EditFormat::Gitconfig => {
                     gitconfig::with_value(&new, &fill(title), &fill(name), &wanted)

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::Result;
+use toml_edit::{DocumentMut, TomlError, value};
+
+use crate::error::{Error, Result, ToolError};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
 use crate::tool::profile::{Edit, EditFormat};
@@ -16,6 +18,7 @@ impl EditFormat {
         Some(match name {
             "yaml" => EditFormat::Yaml,
             "json" => EditFormat::Json,
+            "toml" => EditFormat::Toml,
             "ini" => EditFormat::Ini,
             "gitconfig" => EditFormat::Gitconfig,
             "text" => EditFormat::Text,
@@ -28,7 +31,7 @@ impl EditFormat {
         match self {
             EditFormat::Yaml => Some(Notation::Yaml),
             EditFormat::Json => Some(Notation::Json),
-            EditFormat::Ini | EditFormat::Gitconfig | EditFormat::Text => None,
+            EditFormat::Toml | EditFormat::Ini | EditFormat::Gitconfig | EditFormat::Text => None,
         }
     }
 
@@ -36,6 +39,7 @@ impl EditFormat {
     pub(crate) fn read(self, path: &Path, text: &str) -> Result<Tree> {
         match (self, self.notation()) {
             (_, Some(notation)) => notation.parse(path, text),
+            (EditFormat::Toml, None) => Ok(toml_tree(&toml_document(path, text)?)),
             (EditFormat::Ini, None) => Ok(ini::tree(text)),
             (EditFormat::Gitconfig, None) => Ok(gitconfig::tree(text)),
             (_, None) => Ok(Tree::Scalar(Scalar::quoted(text.trim()))),
@@ -61,6 +65,34 @@ impl Edit {
         let has_value = |section: &Tree| section.member(field).and_then(Tree::text) == Some(value);
         sections.into_iter().find(|(_, section)| has_value(section)).map(|(title, _)| title.text)
     }
+}
+
+/// The text of a TOML file with a text at its top, or without one.
+pub(crate) fn with_toml_text(path: &Path, text: &str, key: &str, new: Option<&str>) -> Result<String> {
+    let mut document = toml_document(path, text)?;
+    match new {
+        Some(new) => document[key] = value(new),
+        None => drop(document.remove(key)),
+    }
+    Ok(document.to_string())
+}
+
+fn toml_document(path: &Path, text: &str) -> Result<DocumentMut> {
+    text.parse().map_err(|error: TomlError| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(1, |before| before.lines().count().max(1));
+        // Only the message: the full error quotes the line, which may hold a secret.
+        let message = error.message().to_owned();
+        Error::Tool(ToolError::InvalidFile { path: path.to_owned(), line, message })
+    })
+}
+
+/// The texts at the top of a document.
+fn toml_tree(document: &DocumentMut) -> Tree {
+    let texts = document
+        .iter()
+        .filter_map(|(key, item)| Some((Scalar::quoted(key), Tree::Scalar(Scalar::quoted(item.as_str()?)))));
+    Tree::Map(texts.collect())
 }
 
 fn tree_of(source: &Path) -> Option<Tree> {

@@ -530,11 +530,14 @@ impl<'a> Table<'a> {
     fn edit(&self) -> Result<Edit> {
         self.only(&["file", "format", "require", "set", "value", "from", "source", "mark"])?;
         let format = EditFormat::named(&self.text("format")?)
-            .ok_or_else(|| self.wrong("format", "yaml, json, ini, gitconfig or text"))?;
+            .ok_or_else(|| self.wrong("format", "yaml, json, toml, ini, gitconfig or text"))?;
         let set = self.optional_text("set")?;
         let has_sections = matches!(format, EditFormat::Ini | EditFormat::Gitconfig);
         if has_sections && !set.as_ref().is_some_and(|set| set.contains('.')) {
             return Err(self.wrong("set", "SECTION.KEY"));
+        }
+        if format == EditFormat::Toml && set.as_ref().is_none_or(|set| set.contains('.')) {
+            return Err(self.wrong("set", "a key at the top of the file"));
         }
         Ok(Edit {
             file: self.inside("file")?,

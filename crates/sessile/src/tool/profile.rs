@@ -382,6 +382,8 @@ pub enum EditFormat {
     Yaml,
     /// JSON.
     Json,
+    /// TOML; a path is a key at the top.
+    Toml,
     /// Sections in brackets; a path is `SECTION.KEY`.
     Ini,
     /// The same, with includes and a last value that counts.

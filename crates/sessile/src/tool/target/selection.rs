@@ -7,6 +7,7 @@ use toml_edit::DocumentMut;
 
 use crate::error::Result;
 use crate::files::{LockedDir, Locker, read_up_to};
+use crate::tool::edit::with_toml_text;
 use crate::tool::profile::{Edit, EditFormat, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
 use crate::tool::target::{TargetFormat, ini, keys};
@@ -125,6 +126,14 @@ impl ToolSelection<'_> {
 
     fn deselect_in_text(&self, edit: &Edit, place: &str, locker: &Locker) -> Result<()> {
         let Some(text) = self.text(&edit.file) else { return Ok(()) };
+        if edit.format == EditFormat::Toml {
+            // A file that cannot be understood was removed with the targets in it.
+            let path = self.path(&edit.file);
+            return match with_toml_text(&path, &text, &(self.fill)(place), None) {
+                Ok(new) if new != text => self.write(&edit.file, &new, locker),
+                _ => Ok(()),
+            };
+        }
         let new = match place.rsplit_once('.').filter(|_| edit.format != EditFormat::Text) {
             Some((title, key)) => {
                 let (title, key) = ((self.fill)(title), (self.fill)(key));
