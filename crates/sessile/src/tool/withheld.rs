@@ -19,13 +19,15 @@ use crate::tool::bind::{Stamp, filled};
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plan::Plan;
 use crate::tool::profile::{Profile, ProjectFile, ReachVariables, TargetReach};
-use crate::tool::protection::{GuardedTarget, original_files};
+use crate::tool::protection::{GuardedTarget, OriginalFiles, original_files};
 use crate::tool::seed::is_variable_like;
-use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, holds_target, value_identity};
+use crate::tool::target::{
+    TargetCopies, TargetFormat, TargetPlace, ToolSelection, holds_target, identities, value_identity,
+};
 use crate::tool::variable_reach::{VariableReach, field_forms};
 
 /// Number of the rules by which this program withholds targets.
-const RULES: u32 = 4;
+const RULES: u32 = 5;
 
 /// Most entries of one directory whose changes are noticed.
 const MOST_ENTRIES: usize = 200;
@@ -89,7 +91,7 @@ pub struct WithheldTarget {
     /// Other names of it that were removed from the copies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The tool's own selection, if it was this target and was removed.
+    /// The tool's own selection, if it was this target and was removed; at a level that does not move its files, if it is this target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deselected: Option<String>,
     /// Variables that select a target by its name.
@@ -227,18 +229,6 @@ impl Withheld {
         let is_command = |tool: &WithheldTool| {
             program.is_some_and(|program| tool.programs.iter().any(|one| one == program))
         };
-        for tool in self.tools.iter().filter(|tool| !has_home && is_command(tool)) {
-            for target in tool.targets.iter().filter(|target| target.is_in_home) {
-                let (key, name, context) = (&target.key, quoted(&target.name), quoted(&target.context));
-                state.warn(
-                    format!(
-                        "isolation level env does not withhold {} {key} {name}, which context {context} protects",
-                        tool.tool
-                    ),
-                    Some("withhold it: pass --isolate home".to_owned()),
-                );
-            }
-        }
         // Looking for the project's directory is for the tool's own commands, and once for the others.
         let asked = self.tools.iter().filter(|tool| is_new || is_command(tool));
         for (tool, file) in asked.flat_map(|tool| tool.projects.iter().map(move |file| (tool, file))) {
@@ -278,7 +268,7 @@ impl Withheld {
                 .into());
             }
             // Once per preparation, not at every command of the session.
-            if is_new {
+            if is_new && (has_home || !target.is_in_home) {
                 state.warn(
                     format!(
                         "{}'s current {} {} is protected by context {}; the session starts without it",
@@ -288,6 +278,18 @@ impl Withheld {
                         quoted(&target.context)
                     ),
                     None,
+                );
+            }
+        }
+        for tool in self.tools.iter().filter(|tool| !has_home && is_command(tool)) {
+            for target in tool.targets.iter().filter(|target| target.is_in_home) {
+                let (key, name, context) = (&target.key, quoted(&target.name), quoted(&target.context));
+                state.warn(
+                    format!(
+                        "isolation level env does not withhold {} {key} {name}, which context {context} protects",
+                        tool.tool
+                    ),
+                    Some("withhold it: pass --isolate home".to_owned()),
                 );
             }
         }
@@ -389,7 +391,11 @@ impl Withholding<'_> {
             for target in targets {
                 let earlier =
                     earlier.and_then(|tool| tool.targets.iter().find(|one| one.name == target.name));
-                withheld.push(self.withhold(profile, target, &defaults, earlier)?);
+                let mut target_withheld = self.withhold(profile, target, &defaults, earlier)?;
+                if target_withheld.is_in_home && plan.home.is_none() {
+                    target_withheld.deselected = self.own_selection(profile, target);
+                }
+                withheld.push(target_withheld);
             }
             let others = self.reaches.iter().filter(|reach| reach.tool == profile.name);
             let others = others.flat_map(|reach| reach.clears.iter().cloned());
@@ -440,10 +446,7 @@ impl Withholding<'_> {
         let fill = |text: &str| filled(text, "", &target.said);
         let room = &self.places.room;
         let selection = ToolSelection { profile, locate: &|file| room.join(file), fill: &fill };
-        let is_bound = self.context.is_some_and(|context| {
-            let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
-            bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
-        });
+        let is_bound = self.binds_key(target);
         // Read before the target is removed, because removing it may empty the selection.
         let selected = if is_bound { None } else { selection.selected(&target.key) };
         let copies =
@@ -495,6 +498,31 @@ impl Withholding<'_> {
                 .collect(),
             identities: target.identities.clone(),
         })
+    }
+
+    /// Whether the context binds the target's key.
+    fn binds_key(&self, target: &GuardedTarget) -> bool {
+        self.context.is_some_and(|context| {
+            let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
+            bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
+        })
+    }
+
+    /// The selection in the user's own files, which the tool reads at this level, if it is the target.
+    fn own_selection(&self, profile: &Profile, target: &GuardedTarget) -> Option<String> {
+        if self.binds_key(target) {
+            return None;
+        }
+        let fill = |text: &str| filled(text, "", &target.said);
+        let originals = OriginalFiles::of(self.state);
+        let locate = |file: &str| originals.files_of(profile, file).into_iter().next().unwrap_or_default();
+        let selected = ToolSelection { profile, locate: &locate, fill: &fill }.selected(&target.key)?;
+        let locate = |place: &TargetPlace| originals.files_of(profile, &fill(&place.file));
+        let (known, _) = identities(&profile.targets, (&target.key, &selected), &fill, &locate).ok()?;
+        let is_known = |identity: &String| target.identities.contains(identity);
+        let is_target =
+            selected == target.name || known.iter().any(is_known) || is_known(&value_identity(&selected));
+        is_target.then_some(selected)
     }
 
     /// Copies in the room's home of what the tool's variable leads elsewhere: a path in the room, and the copy at the usual
