@@ -163,7 +163,8 @@ pub(super) fn names(
 ) -> Result<Vec<String>> {
     let fill = |text: &str| filled(text, "", said);
     let mut names: Vec<String> = Vec::new();
-    for place in set.places.iter().filter(|place| place.format != TargetFormat::Sqlite) {
+    let is_own = |place: &&TargetPlace| place.format != TargetFormat::Sqlite && !place.foreign;
+    for place in set.places.iter().filter(is_own) {
         for path in files.files_of(profile, &fill(&place.file)) {
             for entry in target_names_in(place, &path, &fill)? {
                 // Some entries have an id and a name; people know the name.

@@ -362,7 +362,7 @@ impl<'a> Table<'a> {
         for table in self.tables("target")? {
             table.only(&[
                 "name", "file", "format", "entries", "content", "url", "refs", "keep", "drop", "plain",
-                "identity", "selected", "reach",
+                "foreign", "identity", "selected", "reach",
             ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
             let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
@@ -507,6 +507,7 @@ impl<'a> Table<'a> {
             keep: self.list("keep")?,
             drop: self.list("drop")?,
             plain: self.optional_text("plain")?,
+            foreign: self.flag("foreign", false)?,
         })
     }
 

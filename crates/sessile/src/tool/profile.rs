@@ -498,12 +498,6 @@ impl Profile {
         places.any(|place| Path::new(&place.file).starts_with(ROOM_HOME))
     }
 
-    /// Whether all files of a set are below the home.
-    pub(crate) fn has_only_home_files(&self, set: &str) -> bool {
-        let mut places = self.targets.iter().filter(|one| one.name == set).flat_map(|set| &set.places);
-        self.is_in_home(set) && places.all(|place| Path::new(&place.file).starts_with(ROOM_HOME))
-    }
-
     /// JSON of the profile, with pairs as maps.
     pub fn to_json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();

@@ -97,7 +97,7 @@ pub struct WithheldTarget {
     /// Variables that select a target by its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     selectors: Vec<String>,
-    /// Whether its files are below the home, which only the level `home` moves.
+    /// Whether a file of it is below the home, which only the level `home` moves.
     #[serde(default)]
     is_in_home: bool,
     /// Variables that reach it in any way.
@@ -298,7 +298,7 @@ impl Withheld {
 }
 
 impl WithheldTarget {
-    /// Whether its files are below the home, which only the level `home` moves.
+    /// Whether a file of it is below the home, which only the level `home` moves.
     pub(crate) fn is_in_home(&self) -> bool {
         self.is_in_home
     }
@@ -484,7 +484,7 @@ impl Withholding<'_> {
         let others: Vec<&ReachVariables> =
             self.reaches.iter().filter(is_other).map(|reach| &reach.variables).collect();
         Ok(WithheldTarget {
-            is_in_home: profile.has_only_home_files(&target.key),
+            is_in_home: profile.is_in_home(&target.key),
             reach: VariableReach::of(profile, target, &others),
             key: target.key.clone(),
             name: target.name.clone(),
