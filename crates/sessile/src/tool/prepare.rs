@@ -275,10 +275,23 @@ impl Preparation<'_> {
         // Digests are taken before targets are removed, to tell that removal from changes by the session.
         let is_unchanged = |seeded: &SeedCopy| seed::digest(&seeded.to) == seeded.digest;
         let withheld_tools: BTreeSet<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
+        // Some tools also read the file of another one, and their targets are removed from its copy.
+        let is_bound = |tool: &str| bindings.iter().any(|(bound, _)| bound == tool);
+        let readers: Vec<&Profile> = profiles
+            .iter()
+            .filter(|profile| withheld_tools.contains(profile.name.as_str()) || is_bound(&profile.name))
+            .collect();
+        let is_read_by_other = |tool: &str, seeded: &SeedCopy| {
+            let others = readers.iter().filter(|profile| profile.name != tool);
+            let mut places = others.flat_map(|profile| &profile.targets).flat_map(|set| &set.places);
+            places.any(|place| self.places.room.join(&place.file).starts_with(&seeded.to))
+        };
         let unchanged: Vec<(String, usize)> = copies
             .iter()
-            .filter(|(tool, _)| withheld_tools.contains(tool.as_str()))
             .flat_map(|(tool, seeds)| seeds.iter().enumerate().map(move |(at, seeded)| (tool, at, seeded)))
+            .filter(|(tool, _, seeded)| {
+                withheld_tools.contains(tool.as_str()) || is_read_by_other(tool, seeded)
+            })
             .filter(|(_, _, seeded)| is_unchanged(seeded))
             .map(|(tool, at, _)| (tool.clone(), at))
             .collect();

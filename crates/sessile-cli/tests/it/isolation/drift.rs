@@ -167,6 +167,35 @@ mod changed_copies {
         assert!(told.contains("docker"), "{told}");
     }
 
+    /// What Sessile takes out of the file of another tool is no change of the session.
+    #[test]
+    fn restricted_file_of_another_tool_counts_as_unchanged() {
+        let tokens = "//a.example/:_authToken=a\n//b.example/:_authToken=b\n";
+        for binding in ["pnpm", "yarn"] {
+            let home = bound(&format!("[tools.{binding}]\nregistry = \"https://a.example/\"\n"));
+            home.write(".npmrc", tokens);
+            let read = ["sh", "-c", "cat $NPM_CONFIG_USERCONFIG"];
+            let one_command = || home.call(&["run", "--context", "c", "--"]).args(&read).with_tools().ok();
+            let done = one_command();
+            assert_eq!(
+                (done.stdout().as_str(), done.stderr().as_str()),
+                ("//a.example/:_authToken=a\n", ""),
+                "{binding}: bound"
+            );
+            home.write(
+                ".config/sessile/contexts/p.toml",
+                format!("guard = \"approval\"\n[tools.{binding}]\nregistry = \"https://b.example/\"\n"),
+            );
+            home.write(".config/sessile/contexts/c.toml", "");
+            let done = one_command();
+            assert_eq!(
+                (done.stdout().as_str(), done.stderr().as_str()),
+                ("//a.example/:_authToken=a\n", ""),
+                "{binding}: protected"
+            );
+        }
+    }
+
     /// It touches them at any command.
     #[test]
     fn time_stamps_of_hf_do_not_count_as_changes() {
