@@ -268,6 +268,25 @@ const BY_FILES: &[FileCase] = &[
         stays: &["keep", "3307"],
         goes: &["gone", "3306"],
     },
+    // Servers on two ports of one machine are two targets.
+    FileCase {
+        tool: "psql",
+        binding: "service = \"production\"",
+        original: ".pg_service.conf",
+        copy: "pg/service.conf",
+        text: "[staging]\nhost=localhost\nport=5433\ndbname=d\nuser=u\n[production]\nhost=localhost\ndbname=d\nuser=u\n[alias]\nhost=localhost\nport=5432\ndbname=d\nuser=u\n",
+        stays: &["staging", "5433"],
+        goes: &["production", "alias", "5432"],
+    },
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"production\"",
+        original: ".my.cnf",
+        copy: "home/.my.cnf",
+        text: "[client_staging]\nhost=localhost\nport=3307\nuser=u\npassword=keep\n[client_production]\nhost=localhost\nport=3308\nuser=u\npassword=keep\n",
+        stays: &["client_staging", "3307"],
+        goes: &["client_production", "3308"],
+    },
     FileCase {
         tool: "databricks",
         binding: "profile = \"production\"",

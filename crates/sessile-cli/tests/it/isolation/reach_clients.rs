@@ -107,7 +107,6 @@ const PNPM: Tool = Tool {
         home.write(".config/pnpm/auth.ini", npmrc(selected));
     },
     ask: || words("pnpm whoami"),
-    has_selection: false,
     tricks: &["pnpm whoami --registry $NPM", "pnpm config set registry $NPM; pnpm whoami --registry $NPM"],
     ..Tool::USUAL
 };
