@@ -83,8 +83,10 @@ fn npm_registries_are_imported_with_and_without_a_token() {
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(context(&home, "staging")["tools"]["npm"]["registry"], "https://npm.staging.example/");
     assert_eq!(context(&home, "production")["guard"], "approval");
+    // In the home npm would read the user's own file as that of a project.
+    home.write("app/package.json", "{}");
     let run = ["run", "--context", "staging", "--", "npm", "config", "get", "registry"];
-    assert_eq!(home.call(&run).with_tools().ok().stdout(), "https://npm.staging.example/\n");
+    assert_eq!(home.call(&run).with_tools().cwd("app").ok().stdout(), "https://npm.staging.example/\n");
     assert_nothing_new(&home);
 }
 
