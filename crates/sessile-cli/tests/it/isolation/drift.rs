@@ -174,8 +174,11 @@ mod changed_copies {
         for binding in ["pnpm", "yarn"] {
             let home = bound(&format!("[tools.{binding}]\nregistry = \"https://a.example/\"\n"));
             home.write(".npmrc", tokens);
+            // In the home pnpm would read the user's own file as that of a project.
+            home.write("app/package.json", "{}");
             let read = ["sh", "-c", "cat $NPM_CONFIG_USERCONFIG"];
-            let one_command = || home.call(&["run", "--context", "c", "--"]).args(&read).with_tools().ok();
+            let one_command =
+                || home.call(&["run", "--context", "c", "--"]).args(&read).with_tools().cwd("app").ok();
             let done = one_command();
             assert_eq!(
                 (done.stdout().as_str(), done.stderr().as_str()),
