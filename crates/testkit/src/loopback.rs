@@ -49,7 +49,7 @@ impl Loopback {
         Loopback::start(sts)
     }
 
-    /// A server with the answers of many products, each of which says who asked or which server this is; see [`services`].
+    /// A server with the answers of many products, each of which says who asked or which server this is (`services.rs`).
     pub fn service(name: &str) -> Self {
         let name = name.to_owned();
         Loopback::start(move |request| services::answer(&name, request))
