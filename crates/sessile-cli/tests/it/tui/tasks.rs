@@ -127,7 +127,7 @@ fn artifact_of_a_chat_is_saved() {
     pane.keys(&["F2"]);
     pane.expect("artifacts: Enter saves");
     pane.text("report");
-    pane.expect("› 3 report");
+    pane.expect("› 1 report");
     pane.keys(&["Enter"]);
     pane.expect("saved ");
     assert_eq!(home.read("report.txt"), "A report of the demo agent.\n");
