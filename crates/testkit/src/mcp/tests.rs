@@ -91,7 +91,7 @@ fn responses_match_their_calls() {
     assert_eq!(steps, ["step 1", "step 2", "step 3"]);
     assert_eq!(client.progress(long).len(), 1);
     assert_eq!(client.notifications().len(), 4);
-    assert!(complaint(|| drop(client.answer(slow))).contains("its answer was taken"));
+    assert!(complaint(|| drop(client.answer(slow))).contains("its response was read"));
     client.notify("notifications/cancelled", json!({"requestId": long}));
     assert!(client.close().success());
 }
