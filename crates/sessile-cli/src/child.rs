@@ -182,7 +182,7 @@ impl Child {
         }
         let (_, search) = self.command.get_envs().find(|(name, _)| *name == "PATH")?;
         let mut candidates = std::env::split_paths(search?).map(|dir| dir.join(program));
-        // As `execvp` does: what cannot be executed is passed over.
+        // Skips files that are not executable, as `execvp` does.
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         // An empty entry of `PATH` means the working directory, and leaves the name without a slash.
         let found = candidates.find(is_program).filter(|path| path.as_os_str() != program)?;

@@ -358,7 +358,7 @@ fn palette_runs_a_command_by_name() {
 fn service_pane_shows_sessions_or_the_reason() {
     let mut app = app_with(Snapshot { server: Some("https://example.org".into()), ..Snapshot::default() });
     press(&mut app, "7");
-    assert!(text(&mut app).contains("loading ..."), "an empty list is no answer: {}", text(&mut app));
+    assert!(text(&mut app).contains("loading ..."), "shown before the first answer: {}", text(&mut app));
     let answer = |sessions| LoaderMessage::Service(ServiceSnapshot { sessions, taken_ms: NOW });
     app.receive(answer(Err("https://example.org: connection refused".into())));
     assert!(text(&mut app).contains("connection refused"));

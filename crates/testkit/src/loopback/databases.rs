@@ -59,7 +59,7 @@ fn postgresql_request(mut stream: &TcpStream) -> Result<(u8, Vec<u8>)> {
     Ok((kind[0], postgresql_body(stream)?))
 }
 
-/// A size, which counts itself, and what it is the size of.
+/// Body of a message; the size before it includes its own four bytes.
 fn postgresql_body(mut stream: &TcpStream) -> Result<Vec<u8>> {
     let mut size = [0; 4];
     stream.read_exact(&mut size)?;

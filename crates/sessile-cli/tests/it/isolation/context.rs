@@ -146,7 +146,7 @@ mod variables {
         }
         assert!(!home.path("it-ran").exists());
         assert_eq!(run(&home, &["--env", "HOME=/x"], &["printenv", "HOME"]).ok().stdout(), "/x\n");
-        // A setting of the session is no flag of this call.
+        // Settings of the session do not count as flags of this call.
         run(&home, &["--session", "s1"], &["true"]).ok();
         home.call(&["config", "set", "--session", "s1", "env.npm_config_userconfig", "x"]).ok();
         let done = run(&home, &["--session", "s1"], &["sh", "-c", "env"]).ok();

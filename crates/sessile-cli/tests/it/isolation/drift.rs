@@ -167,7 +167,7 @@ mod changed_copies {
         assert!(told.contains("docker"), "{told}");
     }
 
-    /// What Sessile takes out of the file of another tool is no change of the session.
+    /// Entries that Sessile removes from the file of another tool do not count as changes of the session.
     #[test]
     fn restricted_file_of_another_tool_counts_as_unchanged() {
         let tokens = "//a.example/:_authToken=a\n//b.example/:_authToken=b\n";
