@@ -300,7 +300,7 @@ impl Child {
     }
 }
 
-/// Stays with a command to its end, or to the end of its time.
+/// Waits until a command ends, and ends it when its timeout expires.
 fn attend<T: Send>(
     keeper: &Keeper,
     mut signals: Signals,

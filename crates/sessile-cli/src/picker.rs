@@ -63,10 +63,7 @@ pub(crate) fn required_context(
     question: &str,
     command: &str,
 ) -> Result<ContextName, Failure> {
-    match argument {
-        Some(name) => Ok(name.parse()?),
-        None => context(cx, question)?.ok_or_else(|| missing(&format!("{command} requires a CONTEXT"))),
-    }
+    named_or_chosen(cx, argument, question, command, |_| true)
 }
 
 /// The same for an approval: only contexts whose guard requires one are offered.
@@ -76,9 +73,19 @@ pub(crate) fn required_guarded_context(
     question: &str,
     command: &str,
 ) -> Result<ContextName, Failure> {
+    named_or_chosen(cx, argument, question, command, |context| context.guard == Guard::Approval)
+}
+
+fn named_or_chosen(
+    cx: &Cx,
+    argument: Option<&str>,
+    question: &str,
+    command: &str,
+    is_offered: impl Fn(&Context) -> bool,
+) -> Result<ContextName, Failure> {
     match argument {
         Some(name) => Ok(name.parse()?),
-        None => choose_context(cx, question, |context| context.guard == Guard::Approval)?
+        None => choose_context(cx, question, is_offered)?
             .ok_or_else(|| missing(&format!("{command} requires a CONTEXT"))),
     }
 }

@@ -262,7 +262,7 @@ impl TuiApp {
                 }
             }
             LoaderMessage::Chat(event) => self.chat.event(*event),
-            // A late dialog would take the keys that are meant for something else.
+            // The person may be typing elsewhere by now: a late dialog would take those keys.
             LoaderMessage::Approval(question) if self.take_question() => self.ask_approval(question),
             LoaderMessage::Undo(question) if self.take_question() => self.ask_undo(question),
             LoaderMessage::Approval(_) | LoaderMessage::Undo(_) => {}

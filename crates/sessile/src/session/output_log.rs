@@ -424,6 +424,22 @@ mod tests {
         assert!(logged.read_last(KEPT).is_err());
     }
 
+    fn redacted_in_chunks(
+        (room, world): (&Room, &World),
+        secret: &[u8],
+        text: &[u8],
+        size: usize,
+    ) -> Vec<u8> {
+        let log = room.open_output_log(world, &words("x"), [secret]).unwrap();
+        let mut redactor = log.redactor();
+        let mut written = Vec::new();
+        for chunk in text.chunks(size) {
+            written.extend_from_slice(&redactor.push(chunk));
+        }
+        written.extend_from_slice(&redactor.finish());
+        written
+    }
+
     #[test]
     fn secrets_are_redacted_wherever_the_output_is_cut() {
         let (_dir, room, world) = room();
@@ -431,13 +447,7 @@ mod tests {
         let text = b"a hunter2hunter2 b hunter2hun second-line-of-it\r\nhunter2hunter2hunter2hunter2 x";
         let redacted = b"a ************** b hunter2hun *****************\r\n**************************** x";
         for size in 1..text.len() {
-            let log = room.open_output_log(&world, &words("x"), [secret]).unwrap();
-            let mut redactor = log.redactor();
-            let mut written = Vec::new();
-            for chunk in text.chunks(size) {
-                written.extend_from_slice(&redactor.push(chunk));
-            }
-            written.extend_from_slice(&redactor.finish());
+            let written = redacted_in_chunks((&room, &world), secret, text, size);
             assert_eq!(String::from_utf8_lossy(&written), String::from_utf8_lossy(redacted), "{size}");
         }
     }
@@ -449,13 +459,7 @@ mod tests {
         let text = b"a \x1b[31mhunt\x1b[1;32mer2\x1b[0mhun\x1b(B\x0fter\x1b[1C2\x1b]0;t\x07 b \x1b[1mhunter\x1b[0m c hunter2\x1b]8;;http://x\x1b\\hunter2";
         let plain = "a ************** b hunter c **************";
         for size in 1..=text.len() {
-            let log = room.open_output_log(&world, &words("x"), [secret]).unwrap();
-            let mut redactor = log.redactor();
-            let mut written = Vec::new();
-            for chunk in text.chunks(size) {
-                written.extend_from_slice(&redactor.push(chunk));
-            }
-            written.extend_from_slice(&redactor.finish());
+            let written = redacted_in_chunks((&room, &world), secret, text, size);
             assert_eq!(plain_output(&written).replace('\x0f', ""), plain, "{size}");
             assert_eq!(written.len(), text.len(), "only bytes of the secret change");
         }
