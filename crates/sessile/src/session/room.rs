@@ -168,20 +168,18 @@ impl Room {
         file.write_all(mark.as_bytes()).map_err(|error| Error::io("write", path, error))
     }
 
+    /// Whether something runs in it, and the time of the last use.
+    #[expect(clippy::disallowed_methods, reason = "the lock is tried once and never waited for")]
+    pub(super) fn occupancy(&self) -> (bool, Option<Moment>) {
+        // A room whose lock file is gone is not busy, as in `is_busy`.
+        let Ok(file) = self.open_lock() else { return (false, None) };
+        let is_busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        (is_busy, read_mark(&file))
+    }
+
     /// Time of the last use.
     pub fn last_use(&self) -> Option<Moment> {
-        let mut text = String::with_capacity(256);
-        // The file may have been replaced by anything; a mark is shorter than this.
-        self.open_lock().ok()?.take(200).read_to_string(&mut text).ok()?;
-        let mut words = text.split_ascii_whitespace();
-        let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Moment {
-            wall_ms: wall,
-            boot_ms,
-            // Only the age of a session counts without suspension, never its idle time.
-            awake_ms: boot_ms,
-            boot: words.next().unwrap_or_default().to_owned(),
-        })
+        read_mark(&self.open_lock().ok()?)
     }
 
     /// Whether something runs in it.
@@ -458,6 +456,22 @@ fn remove_entries(dir: &Path) -> std::io::Result<()> {
         let _ = unlinkat(&dir, name, if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() });
     }
     Ok(())
+}
+
+/// Mark of the last use in a lock file.
+fn read_mark(mut file: &File) -> Option<Moment> {
+    // The file may have been replaced by anything; a mark is shorter than this, and comes in one read.
+    let mut bytes = [0; 200];
+    let length = file.read(&mut bytes).ok()?;
+    let mut words = str::from_utf8(&bytes[..length]).ok()?.split_ascii_whitespace();
+    let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(Moment {
+        wall_ms: wall,
+        boot_ms,
+        // Only the age of a session counts without suspension, never its idle time.
+        awake_ms: boot_ms,
+        boot: words.next().unwrap_or_default().to_owned(),
+    })
 }
 
 fn read_record(path: &Path) -> Option<RunningProcess> {

@@ -17,6 +17,9 @@ use crate::session::{Owner, SessionId, SessionName};
 use crate::store::{InitialContent, SessionRow, Store};
 use crate::world::World;
 
+/// Part of the idle limit that passes before another use is marked: writing the mark costs as much as the rest of an append.
+const UNMARKED_PART: i64 = 1000;
+
 /// Parameters of a new session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
@@ -112,28 +115,49 @@ impl Session {
     }
 
     fn times(&self) -> Times {
-        let used = self.room.last_use().unwrap_or_else(|| self.started.clone());
+        self.times_since(self.room.last_use())
+    }
+
+    fn times_since(&self, used: Option<Moment>) -> Times {
+        let used = used.unwrap_or_else(|| self.started.clone());
         Times { started: self.started.clone(), used, idle_ms: self.idle_ms, max_ms: self.max_ms }
+    }
+
+    /// Marks a use, unless the last mark is so recent that the idle limit hardly tells the two apart.
+    pub(super) fn mark_use(&self, world: &World, last: Option<&Moment>) -> Result<()> {
+        let recent = self.idle_ms / UNMARKED_PART;
+        match last {
+            Some(last) if Moment::now(world).since(last) < recent => Ok(()),
+            _ => self.room.touch(world),
+        }
     }
 
     /// Lifecycle state of the session. Idle time counts from the end of the last command, which a watcher records.
     /// Without a watcher, the first call that finds the room left starts the idle time.
     pub fn life(&self, world: &World) -> Lifecycle {
+        self.life_and_use(world).0
+    }
+
+    /// The same, with the mark of the last use.
+    pub(super) fn life_and_use(&self, world: &World) -> (Lifecycle, Option<Moment>) {
         if self.ended.is_some() {
-            return Lifecycle::Ended;
+            return (Lifecycle::Ended, None);
         }
+        let (busy, used) = self.room.occupancy();
+        let mut times = self.times_since(used.clone());
         // A watcher that lives notices the end within a moment; whoever looks in this moment does it instead.
-        let busy = self.room.is_busy();
         if !busy && self.room.has_records() && (!self.room.was_watched() || self.room.is_watched()) {
             let _ = self.room.notice_leaving(world);
+            times = self.times();
         }
-        match self.times().life(&Moment::now(world), busy) {
+        let life = match times.life(&Moment::now(world), busy) {
             // Looking through `/proc` is expensive, so it is done only before a session is declared expired.
             Lifecycle::Expired if !busy && self.room.is_looked_at() => {
                 self.times().life(&Moment::now(world), true)
             }
             life => life,
-        }
+        };
+        (life, used)
     }
 
     /// Looks at it.

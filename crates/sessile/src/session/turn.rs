@@ -5,12 +5,14 @@
 //! and appends the messages. So messages are appended as a whole or not at all, and never after the turn was lost.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{LockError, Result};
+use crate::error::{Error, LockError, Result};
 use crate::lock::{HeldTicket, LockHolder, LockMode, TicketQueue};
+use crate::session::lifecycle::Lifecycle;
 use crate::session::{Session, Sessions};
 use crate::store::{Commit, MessageRow, turn_resource};
 
@@ -49,22 +51,31 @@ impl Sessions {
 
     /// Appends messages atomically as one turn, after the turns that hold or wait. Returns the number of the last.
     pub fn append(&mut self, session: &Session, bodies: &[Value]) -> Result<i64> {
-        let session = self.get_live(session.id.as_str())?;
-        let messages: Vec<String> = bodies.iter().map(Value::to_string).collect();
+        // The limits of a session never change, and the transaction refuses one that has ended: reading the row first would be
+        // a second transaction for each append.
+        let (Lifecycle::Live, used) = session.life_and_use(&self.world) else {
+            return Err(self.not_live(session));
+        };
+        let messages: Arc<[String]> = bodies.iter().map(Value::to_string).collect();
         // Nobody needs a ticket where nobody queues: that would be two more writes.
         match self.store.append_alone(&self.user, session.id.as_str(), &messages, self.now_ms())? {
             Some(Commit::Done(last)) => {
                 // The messages are stored; a lost mark of use only lets the session expire earlier.
-                let _ = session.room().touch(&self.world);
+                let _ = session.mark_use(&self.world, used.as_ref());
                 Ok(last)
             }
-            Some(Commit::NoSession) => Err(session.over(true)),
+            Some(Commit::NoSession) => Err(self.not_live(session)),
             Some(Commit::Lost) | None => {
-                let mut turn = self.begin_turn(&session)?;
-                turn.messages = messages;
+                let mut turn = self.begin_turn(session)?;
+                turn.messages = messages.to_vec();
                 turn.commit()
             }
         }
+    }
+
+    /// The error that a session can no longer be used, as its row says now.
+    fn not_live(&self, session: &Session) -> Error {
+        self.get_live(session.id.as_str()).err().unwrap_or_else(|| session.over(true))
     }
 
     /// The last messages of a session, oldest first.
