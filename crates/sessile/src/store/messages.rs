@@ -1,5 +1,7 @@
 //! A session's messages, numbered by the session itself.
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::store::Store;
 
@@ -47,18 +49,19 @@ impl Store {
         &mut self,
         user: &str,
         session: &str,
-        bodies: &[String],
+        bodies: &Arc<[String]>,
         now_ms: i64,
     ) -> Result<Option<Commit>> {
-        self.write(|connection| {
+        let (user, session, bodies) = (user.to_owned(), session.to_owned(), Arc::clone(bodies));
+        self.write_owned(move |connection| {
             // Waiters count too: appending now would overtake a turn that was asked for earlier.
             let queued: bool = connection
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM ticket WHERE resource = ?1)")?
-                .query_row([crate::store::turn_resource(user, session)], |row| row.get(0))?;
+                .query_row([crate::store::turn_resource(&user, &session)], |row| row.get(0))?;
             if queued {
                 return Ok(None);
             }
-            append(connection, user, session, 0, bodies, now_ms).map(Some)
+            append(connection, &user, &session, 0, &bodies, now_ms).map(Some)
         })
     }
 

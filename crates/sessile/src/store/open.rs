@@ -212,9 +212,12 @@ impl Store {
         Ok(self)
     }
 
-    /// The database itself, for a service that keeps more in a file of this schema.
+    /// The database itself, for one who writes a lot, or keeps more in a file of this schema.
     pub(crate) fn into_connection(self) -> Result<Connection> {
-        self.connection()?;
+        // The changed pages of a savepoint stay in small pieces of memory. For a temporary file that is not written yet, SQLite takes
+        // 64 KiB at once, which the allocator gets from the system and returns to it at every change.
+        let relaxed = self.connection()?.pragma_update(None, "temp_store", "MEMORY");
+        relaxed.map_err(|error| self.error(&error))?;
         let Store { path, connection, .. } = self;
         connection.into_inner().ok_or_else(|| Error::io("read", path, ErrorKind::NotFound.into()))
     }
@@ -255,14 +258,29 @@ impl Store {
         query(self.connection()?).map_err(|error| self.error(&error))
     }
 
+    /// The same as `write` for a change that owns its data: another thread of this process may run it.
+    pub(super) fn write_owned<T: Send + 'static>(
+        &mut self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Some(group) = &self.group else { return self.write(change) };
+        let written = group.write_queued((&self.path, &self.locker), change);
+        written.map_err(|error| self.group_error(error))
+    }
+
+    fn group_error(&self, error: GroupError) -> Error {
+        match error {
+            GroupError::Lock(error) => error,
+            GroupError::Sqlite(error) => self.error(&error),
+        }
+    }
+
     /// Runs a change as one transaction. SQLite would let writers sleep and retry, and could starve one of them. The
     /// directory's lock queues them and knows its holder.
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         if let Some(group) = &self.group {
-            return group.write((&self.path, &self.locker), change).map_err(|error| match error {
-                GroupError::Lock(error) => error,
-                GroupError::Sqlite(error) => self.error(&error),
-            });
+            let written = group.write((&self.path, &self.locker), change);
+            return written.map_err(|error| self.group_error(error));
         }
         let (alone, name) = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let connection = self.connection_mut()?;
