@@ -8,13 +8,15 @@ mod invariants;
 mod login;
 mod remote;
 mod serve;
+mod syncs;
 mod two_processes;
 mod users;
 mod wire;
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStdout, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -75,8 +77,28 @@ impl Service {
     #[track_caller]
     fn start_with(store: &Store<'_>, flags: &[&str]) -> Self {
         let call = store.call(&["serve", "--listen", "127.0.0.1:0", "--log", "off", "--rate", "1000000"]);
-        let call = call.args(flags);
-        let mut child = call.command().stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        Service::spawn(call.args(flags).command())
+    }
+
+    /// The same, with its syncs of files in a log of strace.
+    #[track_caller]
+    fn start_with_sync_log(store: &Store<'_>, log: &Path) -> Self {
+        let call = store.call(&["serve", "--listen", "127.0.0.1:0", "--log", "off", "--rate", "1000000"]);
+        let serve = call.command();
+        let mut traced = Command::new("strace");
+        // With -D the service is the child of this process, and strace its grandchild.
+        traced
+            .args(["-D", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
+            .arg(log)
+            .arg(serve.get_program());
+        traced.args(serve.get_args()).env_clear();
+        traced.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Service::spawn(traced)
+    }
+
+    #[track_caller]
+    fn spawn(mut serve: Command) -> Self {
+        let mut child = serve.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
