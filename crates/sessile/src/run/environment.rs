@@ -12,16 +12,17 @@ use serde::Serialize;
 
 use crate::call::ConfigSource;
 use crate::context::{Context, Variable};
-use crate::error::{Result, UsageError};
+use crate::error::{Error, Result, UsageError};
 use crate::hook::HOOK;
 use crate::names::CredentialName;
 use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
+use crate::text::quoted;
 use crate::tool::{
-    IsolationScope, Level, ORIGINALS, Originals, Plan, Withheld, WithheldVariable, is_like, is_variable_like,
-    own_variables,
+    IsolationScope, Level, ORIGINALS, Originals, Plan, PreparedTool, Withheld, WithheldVariable, is_like,
+    is_variable_like, own_variables,
 };
 
 /// Variables of a minimal environment.
@@ -218,7 +219,19 @@ impl Environment {
             changes.clear_withheld(withheld, &inherited);
             withheld.check_flags(&request.flags, &changes.plain(&inherited))?;
         }
+        // The tool that a variable would lead out of the session.
+        let led_out = |name: &str| {
+            let mut isolated = plan.tools.iter().filter(|prepared| scope.isolates(plan, &prepared.tool));
+            let is_cleared = |prepared: &&PreparedTool| {
+                is_any(&prepared.clears, name)
+                    || request.hook.is_none() && is_any(&prepared.command_clears, name)
+            };
+            isolated.find(is_cleared).map(|prepared| prepared.tool.as_str())
+        };
         for (name, credential) in &request.credentials {
+            if let Some(tool) = led_out(name) {
+                return Err(kept_where_it_is("--env-credential", name, &format!("tool {tool}")));
+            }
             // A flag replaces the context's credential for the same variable.
             changes.credentials.retain(|bound| bound.name != *name);
             changes.credentials.push(CredentialVariable {
@@ -236,7 +249,14 @@ impl Environment {
                     None,
                 );
             }
-            led.is_none()
+            let out = led_out(&bound.name);
+            if let Some(tool) = out {
+                state.warn(
+                    format!("{} would lead {tool} out of the session, and is ignored", bound.name),
+                    None,
+                );
+            }
+            led.is_none() && out.is_none()
         });
         for bound in &changes.credentials {
             // What would override the context is taken away; this is what the context itself says.
@@ -245,13 +265,19 @@ impl Environment {
         for (name, value) in &request.flags {
             // An error and not a warning: a flag is the explicit will of this call, and it cannot be
             // followed.
-            let mut isolated = plan.tools.iter().filter(|prepared| scope.isolates(plan, &prepared.tool));
-            let cleared = isolated.find(|prepared| is_any(&prepared.clears, name));
-            let cleared = cleared.map(|prepared| format!("tool {}", prepared.tool));
-            if let Some(by) = changes.led_by(name).map(str::to_owned).or(cleared) {
+            let out = || led_out(name).map(|tool| format!("tool {tool}"));
+            if let Some(by) = changes.led_by(name).map(str::to_owned).or_else(out) {
+                return Err(kept_where_it_is("--env", name, &by));
+            }
+            let is_kept = request.keep.iter().any(|kept| is_like(kept, name));
+            if let Some(bound) = plan.bound.iter().find(|bound| !is_kept && is_any(&bound.clears, name)) {
+                let context = context.map(|context| context.name.to_string()).unwrap_or_default();
                 return Err(UsageError::Arguments(format!(
-                    "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
-                )).into());
+                    "--env {name}: {name} overrides what context {} binds for {}; to set it anyway, also pass --keep-env {name}",
+                    quoted(context),
+                    bound.tool
+                ))
+                .into());
             }
             let change = VariableChange {
                 name: name.clone(),
@@ -298,6 +324,14 @@ impl Environment {
         }
         all
     }
+}
+
+/// The error of a flag for a variable that the session sets or clears itself.
+fn kept_where_it_is(flag: &str, name: &str, by: &str) -> Error {
+    UsageError::Arguments(format!(
+        "{flag} {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
+    ))
+    .into()
 }
 
 /// Whether a variable's name is like one of these patterns.

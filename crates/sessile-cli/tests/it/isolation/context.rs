@@ -140,6 +140,7 @@ mod variables {
             (&["--env", "npm_config_userconfig=x"], "npm_config_userconfig"),
             (&["--env", "Npm_Config_UserConfig=x", "--session", "s1"], "Npm_Config_UserConfig"),
             (&["--env", "GIT_CONFIG=x"], "GIT_CONFIG"),
+            (&["--env", "TMUX=x"], "TMUX"),
         ] {
             let done = run(&home, flags, TRACE).args(&[]).run().exit(125);
             assert!(done.stderr().contains(&format!("keeps {name} where it is")), "{}", done.told());
@@ -150,6 +151,42 @@ mod variables {
         run(&home, &["--session", "s1"], &["true"]).ok();
         home.call(&["config", "set", "--session", "s1", "env.npm_config_userconfig", "x"]).ok();
         let done = run(&home, &["--session", "s1"], &["sh", "-c", "env"]).ok();
+        assert!(!done.stdout().contains("npm_config_userconfig="), "{}", done.told());
+        assert!(done.stderr().contains("npm_config_userconfig would lead npm"), "{}", done.told());
+    }
+
+    /// What a binding clears overrides it, so a flag has to say that this is meant.
+    #[test]
+    fn variable_that_overrides_a_binding_is_refused_as_a_flag() {
+        let home = home();
+        home.write(
+            ".config/sessile/contexts/c.toml",
+            "[tools.npm]\nregistry = \"https://r.example\"\n[tools.docker]\ncontext = \"default\"\n",
+        );
+        for name in ["DOCKER_HOST", "npm_config_registry", "Npm_Config_Registry"] {
+            let pair = format!("{name}=tcp://x.example");
+            let done = run(&home, &["--context", "c", "--env", &pair], TRACE).run().exit(125);
+            assert!(done.stderr().contains(&format!("--env {name}: {name} overrides")), "{}", done.told());
+            assert!(done.stderr().contains(&format!("--keep-env {name}")), "{}", done.told());
+            let flags = ["--context", "c", "--env", &pair, "--keep-env", name];
+            assert_eq!(run(&home, &flags, &["printenv", name]).ok().stdout(), "tcp://x.example\n");
+            assert_eq!(run(&home, &["--env", &pair], &["printenv", name]).ok().stdout(), "tcp://x.example\n");
+        }
+        assert!(!home.path("it-ran").exists());
+    }
+
+    /// Whatever a variable gets its value from, it does not lead out of the session.
+    #[test]
+    fn credential_for_a_variable_that_leads_out_is_refused() {
+        let home = home();
+        home.call(&["auth", "set", "path", "--secret-stdin"]).stdin("/elsewhere/npmrc").run();
+        let flags = ["--env-credential", "npm_config_userconfig=path"];
+        let done = run(&home, &flags, TRACE).run().exit(125);
+        assert!(done.stderr().contains("keeps npm_config_userconfig where it is"), "{}", done.told());
+        assert!(!home.path("it-ran").exists());
+        let context = "[env]\nnpm_config_userconfig = { credential = \"path\" }\n";
+        home.write(".config/sessile/contexts/c.toml", context);
+        let done = run(&home, &["--context", "c"], &["sh", "-c", "env"]).ok();
         assert!(!done.stdout().contains("npm_config_userconfig="), "{}", done.told());
         assert!(done.stderr().contains("npm_config_userconfig would lead npm"), "{}", done.told());
     }
