@@ -51,7 +51,7 @@ pub enum GuardError {
         protection: Box<Protection>,
         /// The user's file.
         path: PathBuf,
-        /// Entries that make a directory that of a project.
+        /// Entries that make a directory that of a project; none if the tool reads the file in every directory below.
         roots: Vec<String>,
     },
     /// A flag sets a variable that reaches a target which only guarded contexts bind.
@@ -147,6 +147,11 @@ impl Diagnostic for GuardError {
                 "pass --context NAME for another target; or pass --context {0}, after \
                  `{name} context approve {0}` if its guard is approval",
                 shell_quoted(context)
+            ),
+            Self::ProtectedProjectFile { protection, path, roots } if roots.is_empty() => format!(
+                "run {} in a directory outside {}",
+                protection.tool,
+                shown(path.parent().unwrap_or(path).display())
             ),
             Self::ProtectedProjectFile { protection, roots, .. } => format!(
                 "run {} in the directory of a project, with {} in it",

@@ -318,7 +318,7 @@ impl<'a> Table<'a> {
     }
 
     fn project(&self) -> Result<ProjectFile> {
-        self.only(&["file", "own", "roots", "above"])?;
+        self.only(&["file", "own", "roots", "ancestors", "above"])?;
         let above = self.optional("above")?.map(|table| {
             table.only(&["file", "holds"])?;
             Ok::<_, Error>(FileMark { file: table.inside("file")?, holds: table.text("holds")? })
@@ -327,6 +327,7 @@ impl<'a> Table<'a> {
             file: self.inside("file")?,
             own: self.text("own")?,
             roots: self.list("roots")?,
+            ancestors: self.flag("ancestors", false)?,
             above: above.transpose()?,
         })
     }

@@ -212,6 +212,9 @@ pub struct ProjectFile {
     pub own: String,
     /// Entries of the project's directory: the nearest directory with one of them, else the working directory.
     pub roots: Vec<String>,
+    /// Whether the tool reads the files of all directories above as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ancestors: bool,
     /// File of a directory above the project that can make it the project's directory, and a text that it holds then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<FileMark>,
@@ -220,6 +223,9 @@ pub struct ProjectFile {
 impl ProjectFile {
     /// The directories whose file the tool may read, for a working directory.
     pub(crate) fn dirs<'d>(&self, cwd: &'d Path) -> Vec<&'d Path> {
+        if self.ancestors {
+            return cwd.ancestors().collect();
+        }
         let is_root = |dir: &&Path| self.roots.iter().any(|root| dir.join(root).exists());
         let root = cwd.ancestors().find(is_root).unwrap_or(cwd);
         let is_above = |dir: &&Path| self.above.as_ref().is_some_and(|mark| mark.is_in(dir));

@@ -240,8 +240,16 @@ impl Withheld {
                 let (tool, key) = (tool.tool.clone(), key.clone());
                 let protection = Protection { tool, key, target: name.clone(), context: context.clone() };
                 let protection = Box::new(protection);
-                let (path, roots) = (path.clone(), file.project.roots.clone());
+                let is_below = file.project.ancestors;
+                let roots = if is_below { Vec::new() } else { file.project.roots.clone() };
+                let path = path.clone();
                 return Err(GuardError::ProtectedProjectFile { protection, path, roots }.into());
+            }
+            // At a level that does not move the file, this holds in every directory.
+            let is_moved =
+                has_home || !tool.targets.iter().any(|target| target.key == *key && target.is_in_home);
+            if !is_moved {
+                continue;
             }
             state.warn(
                 format!(
@@ -252,7 +260,12 @@ impl Withheld {
                     quoted(name),
                     quoted(context)
                 ),
-                Some("start the session in a project's directory".to_owned()),
+                Some(match (file.project.ancestors, path.parent()) {
+                    (true, Some(dir)) => {
+                        format!("run {} in a directory outside {}", tool.tool, shown(dir.display()))
+                    }
+                    _ => "start the session in a project's directory".to_owned(),
+                }),
             );
         }
         let own = own_variables(state, session);
@@ -416,12 +429,21 @@ impl Withholding<'_> {
         for target in self.targets.iter().filter(|target| target.tool == profile.name) {
             let fill = |text: &str| filled(text, "", &target.said);
             let files = original_files(self.state, profile, &target.said);
+            let originals = OriginalFiles::of(self.state);
             for project in &profile.project {
                 let own = self.places.fill(&project.own).map(PathBuf::from);
                 for path in own.iter().chain(files.iter().filter(|path| path.ends_with(&project.file))) {
                     let entry = target.as_entry(&|_, _| false);
                     let is_new = !found.iter().any(|file| file.path == *path && file.project == *project);
-                    if is_new && holds_target(&profile.targets, &entry, &fill, path) {
+                    // Of a tool with several formats, only the entries of this file.
+                    let of_place = |place: &TargetPlace| originals.files_of(profile, &fill(&place.file));
+                    let is_known = profile
+                        .targets
+                        .iter()
+                        .flat_map(|set| &set.places)
+                        .any(|place| of_place(place).contains(path));
+                    let is_place = |place: &TargetPlace| !is_known || of_place(place).contains(path);
+                    if is_new && holds_target(&profile.targets, &entry, &fill, (path, &is_place)) {
                         found.push(OwnProjectFile {
                             project: project.clone(),
                             path: path.clone(),

@@ -51,6 +51,8 @@ pub(super) struct Tool {
     pub(super) status: i32,
     /// Whether its files hold one target: with another one a session of a context does not start.
     pub(super) is_single: bool,
+    /// Whether it does not start below the home, where it reads the user's own files as a project's.
+    pub(super) is_read_below_home: bool,
     /// Whether the level `env` has copies of its files. Without them the binding selects, but nothing is withheld.
     pub(super) is_moved_by_env: bool,
 }
@@ -68,6 +70,7 @@ impl Tool {
         own: &["dev"],
         status: 0,
         is_single: false,
+        is_read_below_home: false,
         is_moved_by_env: true,
     };
 }
@@ -395,7 +398,7 @@ impl Tool {
             let (text, status) = own.run(level, command);
             let is_reached = reached(&text).contains(&"production");
             assert!(!is_reached || !self.is_moved(level), "{cell}: {text}");
-            let is_refused = self.has_selection && command[0] == program;
+            let is_refused = (self.has_selection || self.is_read_below_home) && command[0] == program;
             assert_eq!(status == 125, is_refused, "{cell} {command:?}: not started: {text}");
         }
         if !self.is_moved(level) {

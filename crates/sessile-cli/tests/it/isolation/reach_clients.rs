@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use testkit::{Home, Loopback};
 
-use crate::isolation::reach::{NAMES, Tool, registry, words};
+use crate::home;
+use crate::isolation::reach::{LEVELS, NAMES, Tool, reached, registry, words, write_contexts};
 
 static SERVICES: LazyLock<Vec<Loopback>> =
     LazyLock::new(|| NAMES.iter().map(|name| Loopback::service(name)).collect());
@@ -79,6 +80,7 @@ const YARN: Tool = Tool {
     ask: || script("cd /tmp && yarn npm whoami"),
     has_selection: false,
     is_moved_by_env: false,
+    is_read_below_home: true,
     tricks: &[
         "cd /tmp; YARN_NPM_REGISTRY_SERVER=$NPM yarn npm whoami",
         "cd /tmp; yarn config set --home npmRegistryServer $NPM; unset YARN_NPM_REGISTRY_SERVER; yarn npm whoami",
@@ -367,6 +369,54 @@ fn yarn_reaches_what_status_says() {
 #[test]
 fn yarn_1_reaches_what_status_says() {
     check(&YARN_1);
+}
+
+/// yarn reads the files of every directory above as a project's, so below the home also the user's own.
+#[test]
+fn yarn_below_the_home_does_not_start_with_a_protected_token() {
+    for (program, file) in [("yarn", ".yarnrc.yml"), ("yarnpkg", ".npmrc")] {
+        testkit::require_tool(program);
+        let home = home();
+        if program == "yarn" {
+            write_yarn_tokens(&home, "dev");
+        } else {
+            home.write(file, npmrc("dev"));
+        }
+        write_contexts(&home, "yarn", |target| format!("registry = \"{}\"", registry(target)));
+        home.write("project/below/package.json", "{}");
+        let run = |flags: &[&str], dir: &str, command: &[&str]| {
+            let call = home.call(&["run"]).args(flags).args(&["--"]).args(command).with_tools();
+            call.cwd(dir).env("NPM", registry("production")).run()
+        };
+        let cell = format!("{program} {file}");
+        for level in LEVELS {
+            for flags in [&["--isolate", level][..], &["--isolate", level, "--context", "staging"]] {
+                for dir in [".", "project", "project/below"] {
+                    let done = run(flags, dir, &[program, "--version"]).exit(125);
+                    let told = done.told();
+                    assert!(told.contains("as the project's file"), "{cell} {flags:?} {dir}: {told}");
+                    assert!(told.contains("outside"), "{cell} {flags:?} {dir}: {told}");
+                    assert_eq!(run(flags, dir, &["true"]).status(), Some(0), "{cell} {flags:?} {dir}");
+                }
+            }
+            let elsewhere = ["sh", "-c", &format!("cd /tmp && {program} --version")];
+            run(&["--isolate", level], "project", &elsewhere).exit(0);
+        }
+        let done = run(&["--isolate", "home"], "project", &["true"]).exit(0);
+        assert!(done.stderr().contains("is not withheld"), "{cell}: {}", done.told());
+        // Elsewhere the room's home has no such token.
+        let ask = match program {
+            "yarn" => "cd /tmp && YARN_NPM_REGISTRY_SERVER=$NPM yarn npm whoami",
+            _ => "cd /tmp && yarnpkg info --registry $NPM @scope/package description",
+        };
+        let done = run(&["--isolate", "home"], "project", &["sh", "-c", ask]);
+        assert_eq!(reached(&done.told()), Vec::<&str>::new(), "{cell}: {}", done.told());
+        // A file without a protected token stops nothing, nor does one that nothing protects.
+        std::fs::remove_file(home.path(file)).unwrap();
+        home.write(".yarnrc.yml", "enableTelemetry: false\nnpmScopes: {corp: {npmAlwaysAuth: true}}\n");
+        home.write(".npmrc", format!("registry={}\n", registry("production")));
+        run(&["--isolate", "home"], "project", &[program, "--version"]).exit(0);
+    }
 }
 
 #[test]

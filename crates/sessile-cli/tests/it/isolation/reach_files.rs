@@ -33,6 +33,8 @@ struct FileTool {
     entries: Entries,
     /// Whether its files select a target.
     has_selection: bool,
+    /// Whether it reads the user's own files below the home, and does not start there while they hold a protected target.
+    is_read_below_home: bool,
     /// Of a tool whose files no variable moves, the variable that pins it; empty if none does.
     pinned_by: Option<&'static str>,
 }
@@ -47,6 +49,7 @@ impl FileTool {
         files: "",
         entries: Entries::Named,
         has_selection: true,
+        is_read_below_home: false,
         pinned_by: None,
     };
 }
@@ -269,6 +272,7 @@ const TOOLS: &[FileTool] = &[
         },
         files: "~/.yarnrc.yml",
         has_selection: false,
+        is_read_below_home: true,
         pinned_by: Some("YARN_NPM_REGISTRY_SERVER"),
         ..FileTool::USUAL
     },
@@ -297,6 +301,7 @@ const TOOLS: &[FileTool] = &[
         entries: Entries::Unnamed,
         has_selection: false,
         pinned_by: Some("VAULT_ADDR"),
+        ..FileTool::USUAL
     },
     FileTool {
         name: "terraform",
@@ -360,7 +365,7 @@ impl FileTool {
         let cell = format!("{} {user_selects} {level}", self.name);
         if !self.is_moved(level) {
             let (text, status) = own.run(level, &[self.program.to_owned(), "--version".to_owned()]);
-            if self.has_selection && user_selects == "production" {
+            if self.is_read_below_home || self.has_selection && user_selects == "production" {
                 assert_eq!(status, 125, "{cell}: {text}");
                 return;
             }
@@ -379,7 +384,7 @@ impl FileTool {
         };
         assert_eq!(holds, wanted, "{cell}: {text}");
         let (text, status) = own.run(level, &[self.program.to_owned(), "--version".to_owned()]);
-        let is_refused = self.has_selection && user_selects == "production";
+        let is_refused = self.is_read_below_home || self.has_selection && user_selects == "production";
         assert_eq!(status == 125, is_refused, "{cell}: {status} {text}");
     }
 }

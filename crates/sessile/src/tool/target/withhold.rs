@@ -116,23 +116,32 @@ impl TargetCopies<'_> {
     }
 }
 
-/// Whether a file of the user has an entry of a target, or one that may be.
+/// Whether a file of the user, which these places describe, has an entry of a target, or one that may be.
 pub(crate) fn holds_target(
     sets: &[TargetSet],
     target: &WithheldEntry<'_>,
     fill: &dyn Fn(&str) -> String,
-    path: &Path,
+    (path, is_place): (&Path, &dyn Fn(&TargetPlace) -> bool),
 ) -> bool {
     let Some(set) = sets.iter().find(|set| set.name == target.set) else { return false };
     let locate = |place: &TargetPlace| {
-        let is_here = place.format != TargetFormat::Sqlite && place.format != TargetFormat::Dir;
-        Ok(if is_here { vec![path.to_owned()] } else { Vec::new() })
+        let is_file = place.format != TargetFormat::Sqlite && place.format != TargetFormat::Dir;
+        Ok(if is_file && is_place(place) { vec![path.to_owned()] } else { Vec::new() })
     };
     // A file that cannot be understood may hold it.
     let Ok(mut loaded) = LoadedSets::load(sets, fill, &locate) else { return true };
-    let mut own = loaded.places.iter().filter(|loaded| loaded.set == set.name);
-    own.any(|loaded| loaded.entries.iter().any(|entry| entry.names.is_empty()))
-        || !matching(&mut loaded, set, target).is_empty()
+    let names = matching(&mut loaded, set, target);
+    loaded.places.iter_mut().filter(|loaded| loaded.set == set.name).any(|loaded| {
+        let place = loaded.place;
+        let is_meant = |entry: &Entry| {
+            entry.names.is_empty() || entry.names.iter().any(|name| names.contains(&normalized(place, name)))
+        };
+        // Of some entries only the secrets would go.
+        let has_more = |entry: &mut Entry| {
+            place.drop.is_empty() || place.drop.iter().any(|field| entry.subtree(field).is_some())
+        };
+        loaded.entries.iter_mut().any(|entry| is_meant(entry) && has_more(entry))
+    })
 }
 
 /// Adds the entries with a field of the target that nothing refers to: the session may have removed what did.
