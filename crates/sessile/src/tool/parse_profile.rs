@@ -362,8 +362,22 @@ impl<'a> Table<'a> {
         let mut sets: Vec<TargetSet> = Vec::new();
         for table in self.tables("target")? {
             table.only(&[
-                "name", "file", "format", "entries", "content", "url", "refs", "keep", "drop", "plain",
-                "foreign", "identity", "selected", "reach",
+                "name",
+                "file",
+                "format",
+                "entries",
+                "content",
+                "url",
+                "refs",
+                "keep",
+                "drop",
+                "plain",
+                "foreign",
+                "ignore-case",
+                "identity",
+                "shares",
+                "selected",
+                "reach",
             ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
             let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
@@ -414,8 +428,22 @@ impl<'a> Table<'a> {
     /// A place outside rooms that the import reads.
     fn import(&self) -> Result<ImportPlace> {
         self.only(&[
-            "name", "what", "kind", "file", "copy", "listed", "format", "entries", "content", "url",
-            "through", "fields", "when", "allowed", "joins",
+            "name",
+            "what",
+            "kind",
+            "file",
+            "copy",
+            "listed",
+            "format",
+            "entries",
+            "content",
+            "url",
+            "ignore-case",
+            "through",
+            "fields",
+            "when",
+            "allowed",
+            "joins",
         ])?;
         let what = match self.optional_text("what")?.as_deref() {
             None => ImportedThing::Target(self.text("name")?),
@@ -508,6 +536,7 @@ impl<'a> Table<'a> {
             keep: self.list("keep")?,
             drop: self.list("drop")?,
             plain: self.optional_text("plain")?,
+            ignores_case: self.flag("ignore-case", false)?,
             foreign: self.flag("foreign", false)?,
         })
     }

@@ -350,6 +350,35 @@ const BY_FILES: &[FileCase] = &[
         stays: &["keep", "active_service"],
         goes: &["gone", "alias"],
     },
+    // These tools read keys in any case.
+    FileCase {
+        tool: "podman",
+        binding: "connection = \"production\"",
+        original: ".config/containers/podman-connections.json",
+        copy: "containers/podman-connections.json",
+        text: "{\"connection\":{\"CONNECTIONS\":{\"staging\":{\"uri\":\"ssh://u@keep.example/run/p.sock\"},\"production\":{\"Uri\":\"ssh://u@gone.example/run/p.sock\"},\"alias\":{\"uRI\":\"ssh://u@gone.example/run/p.sock\"}}}}",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "argocd",
+        binding: "context = \"production\"",
+        original: ".config/argocd/config",
+        copy: "argocd/config",
+        text: "Contexts:\n- {Name: production, Server: gone.example, User: pu}\n- {name: alias, SERVER: gone.example, user: pu}\n- {name: staging, server: keep.example, user: su}\n\
+               users:\n- {NAME: pu, Auth-Token: gone}\n- {name: su, auth-token: keep}\n",
+        stays: &["keep", "staging"],
+        goes: &["gone", "alias", "pu"],
+    },
+    FileCase {
+        tool: "hcloud",
+        binding: "context = \"production\"",
+        original: ".config/hcloud/cli.toml",
+        copy: "hcloud/cli.toml",
+        text: "[[Contexts]]\nName = \"production\"\nTOKEN = \"gone\"\n[[Contexts]]\nname = \"alias\"\nToken = \"gone\"\n[[Contexts]]\nname = \"staging\"\ntoken = \"keep\"\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
     FileCase {
         tool: "openstack",
         binding: "cloud = \"production\"",

@@ -22,11 +22,21 @@ pub(super) struct Entry {
     /// Names; some formats have two.
     pub(super) names: Vec<String>,
     fields: Tree,
+    /// Whether keys of its fields count in any case.
+    ignores_case: bool,
 }
 
 impl Entry {
     fn named(name: impl Into<String>, fields: Tree) -> Self {
-        Entry { names: vec![name.into()], fields }
+        Entry::of(vec![name.into()], fields)
+    }
+
+    fn of(names: Vec<String>, fields: Tree) -> Self {
+        Entry { names, fields, ignores_case: false }
+    }
+
+    fn path(&self, path: &str) -> TreePath {
+        TreePath::parse(path, str::to_owned).ignoring_case(self.ignores_case)
     }
 
     /// The text of a field; `{}` is the name that its file or directory has.
@@ -34,7 +44,7 @@ impl Entry {
         if path == "{}" {
             return self.names.last().cloned();
         }
-        TreePath::parse(path, str::to_owned).text(&mut self.fields).filter(|text| !text.is_empty())
+        self.path(path).text(&mut self.fields).filter(|text| !text.is_empty())
     }
 
     /// Replaces what its place says of it.
@@ -44,7 +54,7 @@ impl Entry {
 
     /// A part of it; `.` is all of it.
     pub(super) fn subtree(&mut self, path: &str) -> Option<Tree> {
-        TreePath::parse(path, str::to_owned).find_mut(&mut self.fields).first().map(|tree| (*tree).clone())
+        self.path(path).find(&mut self.fields).cloned()
     }
 }
 
@@ -70,7 +80,7 @@ impl EntryFile<'_> {
             TargetFormat::Keys => keys::lines(&self.text()?).filter_map(|line| self.of_key(line)).collect(),
             TargetFormat::Dir => self.of_dir()?.into_iter().map(|(_, entry)| entry).collect(),
             TargetFormat::File if !self.path.exists() => Vec::new(),
-            TargetFormat::File => vec![Entry { names: Vec::new(), fields: Tree::Map(Vec::new()) }],
+            TargetFormat::File => vec![Entry::of(Vec::new(), Tree::Map(Vec::new()))],
             TargetFormat::Sqlite => {
                 let Some((database, table, column)) = self.database()? else { return Ok(Vec::new()) };
                 let names =
@@ -173,19 +183,19 @@ impl EntryFile<'_> {
             Some((path, keys)) => (path, keys.trim_end_matches(']').split('|').collect()),
             None => (template, Vec::new()),
         };
-        (TreePath::parse(path, self.fill), keys)
+        (TreePath::parse(path, self.fill).ignoring_case(self.place.ignores_case), keys)
     }
 
     fn of_tree(&self, tree: &mut Tree) -> Vec<Entry> {
         let (path, keys) = self.collection();
         if self.is_one_entry() {
-            return vec![of_element(tree, &keys)];
+            return vec![self.of_element(tree, &keys)];
         }
         let mut entries = Vec::new();
         for place in path.find_mut(tree) {
             match place {
                 Tree::List(elements) => {
-                    entries.extend(elements.iter().map(|element| of_element(element, &keys)));
+                    entries.extend(elements.iter().map(|element| self.of_element(element, &keys)));
                 }
                 Tree::Map(members) => {
                     let members = members.iter().filter(|(_, tree)| self.is_entry(tree));
@@ -206,7 +216,7 @@ impl EntryFile<'_> {
         let mut tree = self.tree(notation)?;
         let (path, keys) = self.collection();
         if self.is_one_entry() {
-            if !is_kept(&of_element(&tree, &keys)) {
+            if !is_kept(&self.of_element(&tree, &keys)) {
                 self.thin(&mut tree);
             }
             return self.write(&notation.write(&tree), locker);
@@ -214,7 +224,7 @@ impl EntryFile<'_> {
         for place in path.find_mut(&mut tree) {
             match place {
                 Tree::List(elements) => {
-                    elements.retain_mut(|tree| is_kept(&of_element(tree, &keys)) || self.thin(tree));
+                    elements.retain_mut(|tree| is_kept(&self.of_element(tree, &keys)) || self.thin(tree));
                 }
                 Tree::Map(members) => members.retain_mut(|(key, tree)| {
                     is_kept(&self.of_member(&key.text, tree, &keys)) || self.thin(tree)
@@ -238,19 +248,29 @@ impl EntryFile<'_> {
 
     /// Member of a map, named by its fields or by its key.
     fn of_member(&self, key: &str, tree: &Tree, fields: &[&str]) -> Entry {
-        match (&self.place.plain, tree) {
-            _ if !fields.is_empty() => of_element(tree, fields),
+        let entry = match (&self.place.plain, tree) {
+            _ if !fields.is_empty() => self.of_element(tree, fields),
             (Some(field), Tree::Scalar(_)) => {
                 Entry::named(key, Tree::Map(vec![(Scalar::quoted(field), tree.clone())]))
             }
             _ => Entry::named(key, tree.clone()),
-        }
+        };
+        Entry { ignores_case: self.place.ignores_case, ..entry }
+    }
+
+    /// Element of a list, or a file that is one entry: named by its fields.
+    fn of_element(&self, element: &Tree, keys: &[&str]) -> Entry {
+        let ignores_case = self.place.ignores_case;
+        let mut fields = element.clone();
+        let path = |key: &str| TreePath::parse(key, str::to_owned).ignoring_case(ignores_case);
+        let names = keys.iter().filter_map(|key| path(key).text(&mut fields)).collect();
+        Entry { names, fields, ignores_case }
     }
 
     /// Removes the fields that an entry loses. Returns whether the rest of it stays.
     fn thin(&self, entry: &mut Tree) -> bool {
         for field in &self.place.drop {
-            TreePath::parse(field, str::to_owned).remove(entry);
+            TreePath::parse(field, str::to_owned).ignoring_case(self.place.ignores_case).remove(entry);
         }
         !self.place.drop.is_empty()
     }
@@ -269,32 +289,48 @@ impl EntryFile<'_> {
         let template = self.place.entries.first().map_or("", String::as_str);
         let (path, keys) =
             template.split_once('[').map_or((template, None), |(path, keys)| (path, Some(keys)));
-        let mut item = document.as_item_mut();
-        for key in path.split('.').filter(|key| !key.is_empty()) {
-            match item.get_mut((self.fill)(key)) {
-                Some(next) => item = next,
-                None => return Ok(()),
-            }
-        }
+        let path: Vec<String> =
+            path.split('.').filter(|key| !key.is_empty()).map(|key| (self.fill)(key)).collect();
         let keys: Vec<&str> =
             keys.map(|keys| keys.trim_end_matches(']').split('|').collect()).unwrap_or_default();
+        self.retain_in_item(document.as_item_mut(), &path, &keys, is_kept);
+        self.write(&document.to_string(), locker)
+    }
+
+    fn retain_in_item(
+        &self,
+        item: &mut Item,
+        path: &[String],
+        keys: &[&str],
+        is_kept: &dyn Fn(&Entry) -> bool,
+    ) {
+        if let Some((key, below)) = path.split_first() {
+            let Some(table) = item.as_table_like_mut() else { return };
+            let ignores_case = self.place.ignores_case;
+            let members = table.iter_mut().filter(|(name, _)| {
+                name.get() == key || ignores_case && name.get().eq_ignore_ascii_case(key)
+            });
+            members.for_each(|(_, item)| self.retain_in_item(item, below, keys, is_kept));
+            return;
+        }
         if let Some(tables) = item.as_array_of_tables_mut() {
-            tables.retain(|table| is_kept(&of_element(&tree_of_toml(&Item::Table(table.clone())), &keys)));
+            tables
+                .retain(|table| is_kept(&self.of_element(&tree_of_toml(&Item::Table(table.clone())), keys)));
         } else if let Some(tables) = item.as_array_mut() {
-            tables.retain(|table| is_kept(&of_element(&tree_of_toml(&Item::Value(table.clone())), &keys)));
+            tables
+                .retain(|table| is_kept(&self.of_element(&tree_of_toml(&Item::Value(table.clone())), keys)));
         } else if let Some(table) = item.as_table_like_mut() {
             let dropped: Vec<String> = table
                 .iter()
                 .map(|(key, item)| (key, tree_of_toml(item)))
                 .filter(|(_, tree)| self.is_entry(tree))
-                .filter(|(key, tree)| !is_kept(&self.of_member(key, tree, &keys)))
+                .filter(|(key, tree)| !is_kept(&self.of_member(key, tree, keys)))
                 .map(|(key, _)| key.to_owned())
                 .collect();
             for key in dropped {
                 table.remove(&key);
             }
         }
-        self.write(&document.to_string(), locker)
     }
 
     fn of_section(&self, section: &Section<'_>) -> Option<Entry> {
@@ -302,11 +338,11 @@ impl EntryFile<'_> {
         self.place.entries.iter().find_map(|pattern| match pattern.split_once('[') {
             Some((pattern, field)) => {
                 name_by(pattern, title)?;
-                Some(of_element(&section.fields(), &[field.trim_end_matches(']')]))
+                Some(self.of_element(&section.fields(), &[field.trim_end_matches(']')]))
             }
             None => {
                 let names = names_by(pattern, title);
-                (!names.is_empty()).then(|| Entry { names, fields: section.fields() })
+                (!names.is_empty()).then(|| Entry::of(names, section.fields()))
             }
         })
     }
@@ -334,7 +370,7 @@ impl EntryFile<'_> {
             pattern.split_once("{}").is_some_and(|(before, _)| keys::may_begin_with(&setting, before))
         };
         // Whatever the variable is by then: an entry without a name may be any of them.
-        let unnamed = || Entry { names: Vec::new(), fields: Tree::Map(Vec::new()) };
+        let unnamed = || Entry::of(Vec::new(), Tree::Map(Vec::new()));
         found.or_else(|| self.place.entries.iter().any(may_be).then(unnamed))
     }
 
@@ -355,6 +391,7 @@ impl EntryFile<'_> {
             };
             let fields = self.place.content.as_ref().map(|content| self.content(content, &found.path()));
             let mut entry = Entry::named(name, fields.transpose()?.unwrap_or(Tree::Map(Vec::new())));
+            entry.ignores_case = self.place.ignores_case;
             if let Some(field) = self.place.content.as_ref().and_then(|content| content.name.as_deref())
                 && let Some(inner) = entry.field(field)
             {
@@ -424,13 +461,6 @@ impl EntryFile<'_> {
         };
         run().map_err(|error| self.invalid(1, &error))
     }
-}
-
-fn of_element(element: &Tree, keys: &[&str]) -> Entry {
-    let mut fields = element.clone();
-    let name = |fields: &mut Tree, key: &str| TreePath::parse(key, str::to_owned).text(fields);
-    let names = keys.iter().filter_map(|key| name(&mut fields, key)).collect();
-    Entry { names, fields }
 }
 
 /// A part of a TOML file as a tree, for reading.

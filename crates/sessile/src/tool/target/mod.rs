@@ -88,6 +88,9 @@ pub struct TargetPlace {
     /// Field that a value which is not a table counts as; without it such values are settings of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain: Option<String>,
+    /// Whether the tool reads the keys of its fields in any case.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignores_case: bool,
     /// Whether the file is another tool's, which the import leaves to that tool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,

@@ -61,7 +61,7 @@ impl ToolSelection<'_> {
             edits.filter(names_target).find_map(|edit| {
                 let mut tree = self.tree(&edit.file, edit.format)?;
                 let text = match (edit.place(), &edit.require, &edit.mark) {
-                    (Some(place), _, _) => TreePath::parse(place, self.fill).text(&mut tree),
+                    (Some(place), _, _) => self.tree_path(key, place).text(&mut tree),
                     (None, Some(list), Some(flag)) => marked(list, flag, &mut tree),
                     _ => None,
                 }?;
@@ -86,7 +86,7 @@ impl ToolSelection<'_> {
             };
             let Some(mut tree) = self.tree(&edit.file, edit.format) else { continue };
             let before = tree.clone();
-            let place = TreePath::parse(place, self.fill);
+            let place = self.tree_path(key, place);
             match edit.from.is_some() {
                 true => place.remove(&mut tree),
                 // Some tools need the field, and an empty one selects nothing.
@@ -164,11 +164,18 @@ impl ToolSelection<'_> {
 
     fn by_field(&self, key: &str) -> Option<String> {
         let place = self.place(key)?;
-        place.files().find_map(|file| self.in_file(place, file))
+        place.files().find_map(|file| self.in_file(key, place, file))
     }
 
-    fn in_file(&self, place: &TargetSelection, file: &str) -> Option<String> {
-        let read = |format| TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, format)?);
+    /// A path in a file of the tool, whose keys count as in the places of a set.
+    fn tree_path(&self, key: &str, path: &str) -> TreePath {
+        let mut places =
+            self.profile.targets.iter().filter(|set| set.name == key).flat_map(|set| &set.places);
+        TreePath::parse(path, self.fill).ignoring_case(places.any(|place| place.ignores_case))
+    }
+
+    fn in_file(&self, key: &str, place: &TargetSelection, file: &str) -> Option<String> {
+        let read = |format| self.tree_path(key, &place.key).text(&mut self.tree(file, format)?);
         match place.format {
             TargetFormat::Yaml => read(EditFormat::Yaml),
             TargetFormat::Json => read(EditFormat::Json),

@@ -15,7 +15,11 @@ enum Step {
 
 /// A place in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TreePath(Vec<Step>);
+pub(crate) struct TreePath {
+    steps: Vec<Step>,
+    /// Whether keys match in any case.
+    ignores_case: bool,
+}
 
 impl TreePath {
     /// Parses a path and fills its placeholders, in this order: a value may itself hold dots and brackets.
@@ -38,14 +42,24 @@ impl TreePath {
                 }
             }
         }
-        TreePath(steps)
+        TreePath { steps, ignores_case: false }
+    }
+
+    /// The same path, whose keys match in any case if it is said so.
+    pub(crate) fn ignoring_case(self, ignores_case: bool) -> Self {
+        TreePath { ignores_case, ..self }
+    }
+
+    /// The place that its last step starts from.
+    fn above(&self, steps: &[Step]) -> Self {
+        TreePath { steps: steps.to_vec(), ignores_case: self.ignores_case }
     }
 
     /// The places in a tree that it leads to.
     pub(crate) fn find_mut<'t>(&self, tree: &'t mut Tree) -> Vec<&'t mut Tree> {
         let mut found = vec![tree];
-        for step in &self.0 {
-            found = found.into_iter().flat_map(|tree| step.down(tree)).collect();
+        for step in &self.steps {
+            found = found.into_iter().flat_map(|tree| step.down(tree, self.ignores_case)).collect();
         }
         found
     }
@@ -54,26 +68,33 @@ impl TreePath {
         !self.find_mut(tree).is_empty()
     }
 
-    /// The text at the first place it leads to.
+    /// The place that counts: the first, or of keys that differ in case the last, as their readers have it.
+    pub(crate) fn find<'t>(&self, tree: &'t mut Tree) -> Option<&'t Tree> {
+        let mut found = self.find_mut(tree).into_iter();
+        let found = if self.ignores_case { found.next_back() } else { found.next() };
+        found.map(|tree| &*tree)
+    }
+
+    /// The text at that place.
     pub(crate) fn text(&self, tree: &mut Tree) -> Option<String> {
-        self.find_mut(tree).first().and_then(|tree| tree.text().map(str::to_owned))
+        self.find(tree).and_then(|tree| tree.text().map(str::to_owned))
     }
 
     /// Puts a scalar there. Maps on the way are made; elements of lists are not.
     pub(crate) fn set(&self, tree: &mut Tree, scalar: &Scalar) -> bool {
-        let Some((Step::Key(last), above)) = self.0.split_last() else { return false };
+        let Some((Step::Key(last), above)) = self.steps.split_last() else { return false };
         let mut at = tree;
         for step in above {
             if let Step::Key(key) = step {
                 make_member(at, key);
             }
-            match step.down(at).into_iter().next() {
+            match step.down(at, false).into_iter().next() {
                 Some(next) => at = next,
                 None => return false,
             }
         }
         make_member(at, last);
-        for place in Step::Key(last.clone()).down(at) {
+        for place in Step::Key(last.clone()).down(at, false) {
             *place = Tree::Scalar(scalar.clone());
         }
         true
@@ -81,25 +102,25 @@ impl TreePath {
 
     /// Removes the member of a map that it leads to.
     pub(crate) fn remove(&self, tree: &mut Tree) {
-        let Some((Step::Key(last), above)) = self.0.split_last() else { return };
-        for place in TreePath(above.to_vec()).find_mut(tree) {
+        let Some((Step::Key(last), above)) = self.steps.split_last() else { return };
+        for place in self.above(above).find_mut(tree) {
             if let Tree::Map(members) = place {
-                members.retain(|(key, _)| key.text != *last);
+                members.retain(|(key, _)| !is_key(key, last, self.ignores_case));
             }
         }
     }
 
     /// Gives the element that it leads to a flag that says yes, and its siblings one that says no.
     pub(crate) fn mark(&self, tree: &mut Tree, flag: &str) {
-        let Some((last @ Step::Element { .. }, above)) = self.0.split_last() else { return };
-        for place in TreePath(above.to_vec()).find_mut(tree) {
+        let Some((last @ Step::Element { .. }, above)) = self.steps.split_last() else { return };
+        for place in self.above(above).find_mut(tree) {
             let Tree::List(trees) = place else { continue };
             // Two elements may have the same name; only one can be selected.
             let chosen = trees.iter().position(|tree| last.selects(tree));
             for (at, tree) in trees.iter_mut().enumerate() {
                 let word = if Some(at) == chosen { "true" } else { "false" };
                 // Plain, so that it is a boolean and not text.
-                TreePath(vec![Step::Key(flag.to_owned())]).set(tree, &Scalar::plain(word));
+                self.above(&[Step::Key(flag.to_owned())]).set(tree, &Scalar::plain(word));
             }
         }
     }
@@ -132,10 +153,11 @@ impl Step {
         }
     }
 
-    fn down<'t>(&self, tree: &'t mut Tree) -> Vec<&'t mut Tree> {
+    fn down<'t>(&self, tree: &'t mut Tree, ignores_case: bool) -> Vec<&'t mut Tree> {
         match (self, tree) {
             (Step::Key(key), Tree::Map(members)) => {
-                members.iter_mut().filter(|(name, _)| name.text == *key).map(|(_, tree)| tree).collect()
+                let members = members.iter_mut().filter(|(name, _)| is_key(name, key, ignores_case));
+                members.map(|(_, tree)| tree).collect()
             }
             (Step::Element { .. } | Step::Every, Tree::List(trees)) => {
                 trees.iter_mut().filter(|tree| self.selects(tree)).collect()
@@ -143,6 +165,10 @@ impl Step {
             _ => Vec::new(),
         }
     }
+}
+
+fn is_key(name: &Scalar, key: &str, ignores_case: bool) -> bool {
+    name.text == key || ignores_case && name.text.eq_ignore_ascii_case(key)
 }
 
 fn make_member(tree: &mut Tree, key: &str) {
@@ -188,6 +214,16 @@ mod tests {
         assert_eq!(path("contexts[].context.namespace", "").text(&mut tree).as_deref(), Some("web"));
         let mut hosts = yaml("github.com:\n  users: {bob: {oauth_token: t}}\n");
         assert!(path("{value}.users.bob", "github.com").exists(&mut hosts));
+    }
+
+    #[test]
+    fn keys_of_any_case_are_one_key_and_the_last_counts() {
+        let mut tree = yaml("Users:\n- {NAME: a, Token: x, token: y}\n");
+        assert!(!path("users[].token", "").exists(&mut tree));
+        let token = path("users[].token", "").ignoring_case(true);
+        assert_eq!(token.text(&mut tree).as_deref(), Some("y"));
+        token.remove(&mut tree);
+        assert_eq!(tree, yaml("Users:\n- {NAME: a}\n"));
     }
 
     #[test]
