@@ -406,6 +406,10 @@ fn kube_server_is_known_in_every_spelling() {
         "https://production.example.invalid.:443",
         "https://production.example.invalid/?",
         "https://PRODUCTION.example.invalid:443/?x=1#y",
+        "https://production.example.invalid.//",
+        "PRODUCTION.example.invalid",
+        "production.example.invalid.:0443/",
+        " https://u@production.example.invalid:443 ",
     ] {
         let user = "users: [{name: u, user: {token: t-production}}]";
         let text = format!(

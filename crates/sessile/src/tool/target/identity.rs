@@ -139,12 +139,13 @@ impl<'p> LoadedSets<'p> {
 }
 
 /// A field of an identity or a reference: `|` separates alternatives, `,` before the name takes each element of a list, `~`
-/// ignores case; `?` after it lets it be absent, with the default behind.
+/// ignores case, `@` compares addresses; `?` after it lets it be absent, with the default behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdentityField<'a> {
     pub(crate) name: &'a str,
     is_list: bool,
     ignores_case: bool,
+    is_address: bool,
     default: Option<&'a str>,
 }
 
@@ -152,10 +153,9 @@ impl<'a> IdentityField<'a> {
     pub(crate) fn parse(text: &'a str) -> Self {
         let (text, is_list) = text.strip_prefix(',').map_or((text, false), |rest| (rest, true));
         let (text, ignores_case) = text.strip_prefix('~').map_or((text, false), |rest| (rest, true));
-        match text.split_once('?') {
-            Some((name, default)) => IdentityField { name, is_list, ignores_case, default: Some(default) },
-            None => IdentityField { name: text, is_list, ignores_case, default: None },
-        }
+        let (text, is_address) = text.strip_prefix('@').map_or((text, false), |rest| (rest, true));
+        let (name, default) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        IdentityField { name, is_list, ignores_case, is_address, default }
     }
 
     /// Names of the fields that it may be.
@@ -173,11 +173,15 @@ impl<'a> IdentityField<'a> {
     }
 
     /// Values as they are compared; the default if the entry has none.
-    fn known(&self, values: Vec<String>) -> Vec<String> {
-        match self.default {
+    pub(super) fn known(&self, values: Vec<String>) -> Vec<String> {
+        let values = match self.default {
             Some(default) if values.is_empty() => vec![default.to_owned()],
-            _ if self.ignores_case => values.iter().map(|value| value.to_lowercase()).collect(),
             _ => values,
+        };
+        match () {
+            () if self.is_address => values.iter().map(|value| normalized_address(value)).collect(),
+            () if self.ignores_case => values.iter().map(|value| value.to_lowercase()).collect(),
+            () => values,
         }
     }
 }
@@ -267,6 +271,16 @@ pub(crate) fn normalized_value(value: &str) -> String {
     format!("{host}{port}{path}")
 }
 
+/// An address as it is compared: like a URL, also without a scheme, where its port is that of https.
+fn normalized_address(value: &str) -> String {
+    let value = value.trim();
+    match value.parse::<Ipv6Addr>() {
+        Ok(_) => normalized_value(&format!("https://[{value}]")),
+        Err(_) if value.contains("://") => normalized_value(value),
+        Err(_) => normalized_value(&format!("https://{value}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +309,23 @@ mod tests {
         assert_eq!(field.alternatives().collect::<Vec<_>>(), ["host", "hostaddr"]);
         assert_eq!(field.elements("a, b,,".to_owned()), ["a", "b"]);
         assert_eq!(IdentityField::parse("host").elements("a,b".to_owned()), ["a,b"]);
+    }
+
+    #[test]
+    fn address_without_a_scheme_is_known_in_every_spelling() {
+        for (value, same) in [
+            ("P.example.", "p.example:443"),
+            ("p.example", "https://p.example/"),
+            ("p.example:06443/", "https://P.example.:6443"),
+            ("2001:DB8:0::1", "https://[2001:db8::1]"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+        ] {
+            assert_eq!(normalized_address(value), normalized_address(same), "{value}");
+            let plain = IdentityField::parse("@host").known(vec![value.to_owned()]);
+            assert_eq!(plain, IdentityField::parse("@host").known(vec![same.to_owned()]), "{value}");
+        }
+        assert_ne!(normalized_address("p.example:6443"), normalized_address("p.example"));
+        assert_ne!(normalized_address("/run/postgresql"), normalized_address("/run/other"));
     }
 
     #[test]
