@@ -22,7 +22,7 @@ use crate::tool::binding::{binding_values, bound_targets};
 use crate::tool::plan::Plan;
 use crate::tool::profile::{Edit, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
-use crate::tool::target::{IdentityField, TargetPlace, identities};
+use crate::tool::target::{IdentityField, TargetPlace, identify};
 use crate::tool::tree::{Tree, TreePath};
 
 /// A pinned value that a tool's copy no longer has.
@@ -108,10 +108,11 @@ fn current_addresses(
         };
         for name in names {
             // A file that cannot be understood is reported by the binding itself.
-            let Ok((_, fields)) = identities(&profile.targets, (&key, &name), &fill, &locate) else {
+            let Ok(identity) = identify(&profile.targets, (&key, &name), &fill, &locate) else {
                 continue;
             };
-            let values: Vec<String> = fields
+            let values: Vec<String> = identity
+                .fields
                 .into_iter()
                 .filter(|(field, _)| is_address(field))
                 .flat_map(|(_, values)| values)

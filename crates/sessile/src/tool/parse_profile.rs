@@ -381,12 +381,14 @@ impl<'a> Table<'a> {
             ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
             let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
-                let (places, identity, variables) = (Vec::new(), Vec::new(), ReachVariables::default());
-                sets.push(TargetSet { name, places, identity, selected: None, variables });
+                let (places, identity, shares) = (Vec::new(), Vec::new(), Vec::new());
+                let (selected, variables) = (None, ReachVariables::default());
+                sets.push(TargetSet { name, places, identity, shares, selected, variables });
                 sets.len() - 1
             });
             sets[at].places.push(place);
-            sets[at].identity.extend(table.identity()?);
+            sets[at].identity.extend(table.identity("identity")?);
+            sets[at].shares.extend(table.identity("shares")?);
             if let Some(selected) = table.optional("selected")? {
                 sets[at].selected = Some(selected.target_selection()?);
             }
@@ -475,9 +477,9 @@ impl<'a> Table<'a> {
         })
     }
 
-    fn identity(&self) -> Result<Vec<Vec<String>>> {
-        let wrong = || self.wrong("identity", "a list of lists of fields");
-        match self.node.get("identity").map(|node| &node.data) {
+    fn identity(&self, key: &str) -> Result<Vec<Vec<String>>> {
+        let wrong = || self.wrong(key, "a list of lists of fields");
+        match self.node.get(key).map(|node| &node.data) {
             None => Ok(Vec::new()),
             Some(Data::Array(alternatives)) => alternatives
                 .iter()

@@ -20,7 +20,7 @@ use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plant::reason_to_share;
 use crate::tool::profile::{ExistenceCheck, Profile, Seed};
 use crate::tool::seed::{bound_source, sources};
-use crate::tool::target::{TargetPlace, TargetSet, WithheldEntry, identities, is_same_name, value_identity};
+use crate::tool::target::{TargetPlace, TargetSet, WithheldEntry, identify, is_same_name, value_identity};
 use crate::tool::variable_reach::field_forms;
 
 /// A target that a guarded context of the user binds.
@@ -43,6 +43,9 @@ pub struct GuardedTarget {
     pub shared_login: Option<String>,
     #[serde(skip)]
     pub(crate) identities: Vec<String>,
+    /// Identities of entries for exactly the same target.
+    #[serde(skip)]
+    exact: Vec<String>,
     /// Fields that identify it, each with fingerprints of the spellings of its values.
     #[serde(skip)]
     pub(crate) fields: Vec<(String, BTreeSet<String>)>,
@@ -201,6 +204,30 @@ pub(crate) fn resolve(
     Ok(targets)
 }
 
+/// The first of these targets that a context reaches by a binding of another name, and that name.
+pub(crate) fn reached_by<'t>(
+    state: &State,
+    context: &Context,
+    profiles: &[Profile],
+    targets: &'t [GuardedTarget],
+) -> Option<(&'t GuardedTarget, String)> {
+    let originals = OriginalFiles::of(state);
+    bound_targets(context, profiles).into_iter().filter(|(bound, _)| !bound.is_container).find_map(
+        |(bound, profile)| {
+            let is_alike = |target: &&GuardedTarget| (&target.tool, &target.key) == (&bound.tool, &bound.key);
+            let alike: Vec<&GuardedTarget> = targets.iter().filter(is_alike).collect();
+            // The user's files are read only where such a target is withheld.
+            if alike.is_empty() {
+                return None;
+            }
+            let bound = originals.describe(profile, bound);
+            let is_reached =
+                |target: &&GuardedTarget| target.identities.iter().any(|one| bound.identities.contains(one));
+            alike.into_iter().find(is_reached).map(|target| (target, bound.name.clone()))
+        },
+    )
+}
+
 /// The targets that a context binds, with the profiles of their tools.
 fn bound_targets<'p>(context: &Context, profiles: &'p [Profile]) -> Vec<(BoundTarget, &'p Profile)> {
     let mut all = Vec::new();
@@ -265,8 +292,9 @@ fn is_same(profile: &Profile, target: &GuardedTarget, bound: &GuardedTarget) -> 
     if (&target.tool, &target.key) != (&bound.tool, &bound.key) {
         return false;
     }
-    // An alias of a guarded target in an unguarded context shares it, as its own name would.
-    let is_identical = target.identities.iter().any(|identity| bound.identities.contains(identity));
+    // An alias of a guarded target in an unguarded context shares it, as its own name would. What only reaches it among others does
+    // not: it would end the protection.
+    let is_identical = target.exact.iter().any(|identity| bound.exact.contains(identity));
     let mut places = profile.targets.iter().filter(|set| set.name == target.key).flat_map(|set| &set.places);
     let is_named = places.any(|place| is_same_name(place, &bound.name, &target.name))
         || (target.is_by_value && target.name == bound.name);
@@ -293,21 +321,21 @@ impl<'a> OriginalFiles<'a> {
         let fill = |text: &str| filled(text, "", &said);
         let locate = |place: &TargetPlace| self.bound_files_of(profile, &fill(&place.file), &said);
         // A file that cannot be understood identifies nothing; its copy is removed whole.
-        let (identities, values) =
-            identities(&profile.targets, (&key, &name), &fill, &locate).unwrap_or_default();
+        let identity = identify(&profile.targets, (&key, &name), &fill, &locate).unwrap_or_default();
         let prints = |values: Vec<String>| {
             values.iter().flat_map(|value| field_forms(value)).map(|form| fingerprint(&form)).collect()
         };
-        let fields = values.into_iter().map(|(field, values)| (field, prints(values))).collect();
+        let fields = identity.fields.into_iter().map(|(field, values)| (field, prints(values))).collect();
         let is_by_value = !profile.targets.iter().any(|set| set.name == key);
         let is_fixed = |sign: &ExistenceCheck| matches!(sign, ExistenceCheck::Is(known) if *known == name);
         let is_virtual = profile.binding(&key).is_some_and(|binding| binding.exists.iter().any(is_fixed));
+        let (mut identities, mut exact) = (identity.identities, identity.exact);
         let has_entry = !is_by_value && (!is_virtual || !identities.is_empty());
-        let mut identities = identities;
         let mut places = profile.targets.iter().filter(|set| set.name == key).flat_map(|set| &set.places);
         if places.any(|place| place.url) {
             // A variable may spell the address in another way.
             identities.push(value_identity(&name));
+            exact.push(value_identity(&name));
         }
         // A file that cannot be read is reported when the tool is prepared.
         let shared_login = reason_to_share(profile, &self.places).unwrap_or_default();
@@ -321,6 +349,7 @@ impl<'a> OriginalFiles<'a> {
             has_entry,
             shared_login,
             identities,
+            exact,
             fields,
             is_by_value,
             said,

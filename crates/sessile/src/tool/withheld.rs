@@ -19,15 +19,15 @@ use crate::tool::bind::{Stamp, filled};
 use crate::tool::paths::{Originals, SessionPaths};
 use crate::tool::plan::Plan;
 use crate::tool::profile::{Profile, ProjectFile, ReachVariables, TargetReach};
-use crate::tool::protection::{GuardedTarget, OriginalFiles, original_files};
+use crate::tool::protection::{GuardedTarget, OriginalFiles, original_files, reached_by};
 use crate::tool::seed::is_variable_like;
 use crate::tool::target::{
-    TargetCopies, TargetFormat, TargetPlace, ToolSelection, holds_target, identities, value_identity,
+    TargetCopies, TargetFormat, TargetPlace, ToolSelection, holds_target, identify, value_identity,
 };
 use crate::tool::variable_reach::{VariableReach, field_forms};
 
 /// Number of the rules by which this program withholds targets.
-const RULES: u32 = 5;
+const RULES: u32 = 6;
 
 /// Most entries of one directory whose changes are noticed.
 const MOST_ENTRIES: usize = 200;
@@ -372,18 +372,18 @@ impl Withholding<'_> {
     /// Fails if the context binds a target that it does not open.
     pub(crate) fn check_bindings(&self) -> Result<()> {
         let Some(context) = self.context else { return Ok(()) };
-        for target in self.targets {
-            if binds(context, &target.tool, &target.key, &target.name) {
-                return Err(GuardError::ProtectedBinding {
-                    context: context.name.to_string(),
-                    key: format!("tools.{}.{}", target.tool, target.key),
-                    target: target.name.clone(),
-                    protected_by: target.contexts.first().cloned().unwrap_or_default(),
-                }
-                .into());
-            }
+        let is_named = |target: &&GuardedTarget| binds(context, &target.tool, &target.key, &target.name);
+        let named = self.targets.iter().find(is_named).map(|target| (target, target.name.clone()));
+        // Under another name: a list of servers with a protected one, or another login with the same key.
+        let reached = || reached_by(self.state, context, self.profiles, self.targets);
+        let Some((target, name)) = named.or_else(reached) else { return Ok(()) };
+        Err(GuardError::ProtectedBinding {
+            context: context.name.to_string(),
+            key: format!("tools.{}.{}", target.tool, target.key),
+            target: name,
+            protected_by: target.contexts.first().cloned().unwrap_or_default(),
         }
-        Ok(())
+        .into())
     }
 
     /// Removes the targets from the copies of every tool that has one.
@@ -540,7 +540,7 @@ impl Withholding<'_> {
         let locate = |file: &str| originals.files_of(profile, file).into_iter().next().unwrap_or_default();
         let selected = ToolSelection { profile, locate: &locate, fill: &fill }.selected(&target.key)?;
         let locate = |place: &TargetPlace| originals.files_of(profile, &fill(&place.file));
-        let (known, _) = identities(&profile.targets, (&target.key, &selected), &fill, &locate).ok()?;
+        let known = identify(&profile.targets, (&target.key, &selected), &fill, &locate).ok()?.identities;
         let is_known = |identity: &String| target.identities.contains(identity);
         let is_target =
             selected == target.name || known.iter().any(is_known) || is_known(&value_identity(&selected));

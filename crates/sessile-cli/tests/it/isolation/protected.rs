@@ -517,6 +517,113 @@ fn docker_context_is_withheld_with_its_alias_and_host() {
     assert!(!done.stderr().contains("production.example.invalid"), "{}", done.told());
 }
 
+/// docker reads the keys of its files in any case, and finds a context by its directory.
+#[test]
+fn docker_alias_is_withheld_in_every_case_of_its_keys() {
+    testkit::require_tool("docker");
+    for (text, shown) in [
+        (
+            "{\"name\":\"alias\",\"endpoints\":{\"docker\":{\"HOST\":\"tcp://p.example.invalid:2376\"}}}",
+            "alias",
+        ),
+        (
+            "{\"NAME\":\"alias\",\"EndPoints\":{\"docker\":{\"Host\":\"x\",\"host\":\"tcp://P.example.invalid:02376\"}}}",
+            "alias",
+        ),
+        ("{\"endPoints\":{\"docker\":{\"host\":\"tcp://p.example.invalid:2376\"}}}", ""),
+    ] {
+        let home = home();
+        for (name, host) in [("staging", "s"), ("production", "p"), ("alias", "a")] {
+            let endpoint = format!("host=tcp://{host}.example.invalid:2376");
+            home.tool("docker", &["context", "create", name, "--docker", &endpoint]).ok();
+        }
+        let metas: Vec<_> =
+            std::fs::read_dir(home.path(".docker/contexts/meta")).unwrap().flatten().collect();
+        let mut meta = metas.iter().map(|entry| entry.path().join("meta.json"));
+        let alias = meta.find(|path| std::fs::read_to_string(path).unwrap().contains("a.example"));
+        std::fs::write(alias.unwrap(), text).unwrap();
+        let list = ["docker", "context", "ls", "--format", "{{.Name}}={{.DockerEndpoint}}"];
+        let before = home.tool("docker", &list[1..]).ok().stdout().to_lowercase();
+        assert_eq!(before.matches("=tcp://p.example").count(), 2, "docker reads {text}: {before}");
+        assert!(before.contains(&format!("{shown}=tcp://p.example")), "{before}");
+        let context = "guard = \"explicit\"\n[tools.docker]\ncontext = \"production\"\n";
+        home.write(".config/sessile/contexts/production.toml", context);
+        let held = run(&home, &[], &list).ok().stdout();
+        assert!(!held.to_lowercase().contains("p.example") && held.contains("s.example"), "{text}: {held}");
+        let done = run(&home, &[], &["sh", "-c", "docker --context alias version"]).run();
+        assert!(!done.told().to_lowercase().contains("p.example"), "{text}: {}", done.told());
+    }
+}
+
+#[test]
+fn docker_selection_is_known_in_every_case_of_its_key() {
+    testkit::require_tool("docker");
+    let home = home();
+    let endpoint = "host=tcp://p.example.invalid:2376";
+    home.tool("docker", &["context", "create", "production", "--docker", endpoint]).ok();
+    home.write(".docker/config.json", "{\"currentcontext\":\"production\"}");
+    let show = ["docker", "context", "show"];
+    assert_eq!(home.tool("docker", &show[1..]).ok().stdout(), "production\n");
+    let context = "guard = \"explicit\"\n[tools.docker]\ncontext = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    assert_eq!(run(&home, &["-ojson"], &show).run().exit(125).code(), "PROTECTED_TARGET");
+}
+
+/// A list of servers reaches each of them, but is another target than one of them.
+#[test]
+fn psql_service_of_several_hosts_does_not_share_one_of_them() {
+    let home = home();
+    home.write(
+        ".pg_service.conf",
+        "[production]\nhost=p.example\ndbname=d\nuser=u\n[staging]\nhost=s.example\ndbname=d\nuser=u\n\
+         [list]\nhost=s.example,P.example\nport=5432,5432\ndbname=d\nuser=u\n\
+         [address]\nhost=s.example\nhostaddr=p.example\ndbname=d\nuser=u\n\
+         [same]\nhost=P.example.\nport=5432\ndbname=d\nuser=u\n",
+    );
+    let context = |name: &str, guard: &str, service: &str| {
+        let text = format!("{guard}[tools.psql]\nservice = \"{service}\"\n");
+        home.write(format!(".config/sessile/contexts/{name}.toml"), text);
+    };
+    context("production", "guard = \"explicit\"\n", "production");
+    let show = || home.call(&["context", "show", "production", "-ojson"]).ok().json();
+    for service in ["list", "address"] {
+        context("other", "", service);
+        assert_eq!(show()["shared"], serde_json::json!([]), "{service}");
+        assert_eq!(show()["protected"][0]["name"], "production", "{service}");
+        let done = run(&home, &["--context", "other", "-ojson"], &["true"]).run().exit(125);
+        assert_eq!(done.code(), "PROTECTED_TARGET", "{service}: {}", done.told());
+        let held = run(&home, &[], &["sh", "-c", "cat \"$PGSERVICEFILE\""]).ok().stdout();
+        assert!(held.contains("[staging]") && !held.to_lowercase().contains("p.example"), "{held}");
+    }
+    context("other", "", "same");
+    assert_eq!(show()["shared"][0]["shared_with"], serde_json::json!(["other"]));
+    // A guarded list protects each of its servers.
+    context("production", "guard = \"explicit\"\n", "list");
+    let done = run(&home, &["--context", "other", "-ojson"], &["true"]).run().exit(125);
+    assert_eq!(done.code(), "PROTECTED_TARGET", "{}", done.told());
+}
+
+/// A user that impersonates another has the same key, but is another target.
+#[test]
+fn kube_user_with_the_same_key_does_not_share_a_target() {
+    let home = home();
+    let server = "{server: 'https://p.example.invalid'}";
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: p, cluster: {server}}}]\n\
+         users: [{{name: admin, user: {{token: t}}}}, {{name: viewer, user: {{token: t, as: viewer}}}}]\n\
+         contexts: [{{name: production, context: {{cluster: p, user: admin}}}}, {{name: view, context: {{cluster: p, user: viewer}}}}]\n"
+    );
+    home.write(".kube/config", text);
+    for (name, guard, target) in [("production", "explicit", "production"), ("view", "none", "view")] {
+        let text = format!("guard = \"{guard}\"\n[tools.kubectl]\ncontext = \"{target}\"\n");
+        home.write(format!(".config/sessile/contexts/{name}.toml"), text);
+    }
+    let show = home.call(&["context", "show", "production", "-ojson"]).ok().json();
+    assert_eq!(show["shared"], serde_json::json!([]));
+    let done = run(&home, &["--context", "view", "-ojson"], &["true"]).run().exit(125);
+    assert_eq!(done.code(), "PROTECTED_TARGET", "{}", done.told());
+}
+
 mod everywhere {
     use super::*;
 

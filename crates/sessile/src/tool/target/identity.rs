@@ -80,8 +80,17 @@ impl<'p> LoadedSets<'p> {
     /// Identities of an entry: one for each alternative whose fields all have a value, or may be absent. Two entries that
     /// share one are the same target. The values are hashed, because some are secrets.
     pub(super) fn identities(&mut self, set: &TargetSet, name: &str) -> Vec<String> {
+        self.keys(set, &set.identity, name)
+    }
+
+    /// The same for the identities that only an entry for exactly the same target has.
+    pub(super) fn exact_identities(&mut self, set: &TargetSet, name: &str) -> Vec<String> {
+        self.keys(set, if set.shares.is_empty() { &set.identity } else { &set.shares }, name)
+    }
+
+    fn keys(&mut self, set: &TargetSet, alternatives: &[Vec<String>], name: &str) -> Vec<String> {
         let mut keys = Vec::new();
-        for fields in &set.identity {
+        for fields in alternatives {
             let mut products = vec![String::new()];
             for (at, field) in fields.iter().enumerate() {
                 let field = IdentityField::parse(field);

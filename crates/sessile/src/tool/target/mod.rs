@@ -44,6 +44,10 @@ pub struct TargetSet {
     /// Alternatives of fields that make two entries the same target. `SET:FIELD` is a field of a referred entry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identity: Vec<Vec<String>>,
+    /// The same for sharing, where it takes more: alternatives of fields that make an entry which an unguarded context binds
+    /// exactly the target of a guarded one. Without them those of the identity count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Vec<String>>,
     /// Selection of the tool itself, where no binding edits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<TargetSelection>,
@@ -225,20 +229,35 @@ pub(crate) fn import_entries(
 /// Values of fields, by the fields' names.
 pub(crate) type FieldValues = Vec<(String, Vec<String>)>;
 
-/// The identities of an entry of a set in the files that `locate` finds for a place, and the values of the fields in them.
-pub(crate) fn identities(
+/// What identifies an entry.
+#[derive(Default)]
+pub(crate) struct TargetIdentity {
+    /// Identities: an entry that has one of them reaches the same target.
+    pub(crate) identities: Vec<String>,
+    /// Identities of entries for exactly the same target.
+    pub(crate) exact: Vec<String>,
+    /// Values of the fields that identify it.
+    pub(crate) fields: FieldValues,
+}
+
+/// What identifies an entry of a set in the files that `locate` finds for a place.
+pub(crate) fn identify(
     sets: &[TargetSet],
     (key, name): (&str, &str),
     fill: &dyn Fn(&str) -> String,
     locate: &dyn Fn(&TargetPlace) -> Vec<PathBuf>,
-) -> Result<(Vec<String>, FieldValues)> {
-    let Some(set) = sets.iter().find(|set| set.name == key) else { return Ok((Vec::new(), Vec::new())) };
+) -> Result<TargetIdentity> {
+    let Some(set) = sets.iter().find(|set| set.name == key) else { return Ok(TargetIdentity::default()) };
     // Databases hold nothing that identifies a target, and opening one may change its files.
     let locate = |place: &TargetPlace| {
         Ok(if place.format == TargetFormat::Sqlite { Vec::new() } else { locate(place) })
     };
     let mut loaded = LoadedSets::load(sets, fill, &locate)?;
-    Ok((loaded.identities(set, name), loaded.fields(set, name)))
+    Ok(TargetIdentity {
+        identities: loaded.identities(set, name),
+        exact: loaded.exact_identities(set, name),
+        fields: loaded.fields(set, name),
+    })
 }
 
 impl TargetCopies<'_> {
