@@ -544,8 +544,9 @@ impl<'a> Table<'a> {
     }
 
     fn target_format(&self) -> Result<TargetFormat> {
-        TargetFormat::named(&self.text("format")?)
-            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, file, sqlite, lines or keys"))
+        TargetFormat::named(&self.text("format")?).ok_or_else(|| {
+            self.wrong("format", "yaml, json, ini, toml, dir, file, sqlite, lines, keys or columns")
+        })
     }
 
     fn exists(&self) -> Result<ExistenceCheck> {

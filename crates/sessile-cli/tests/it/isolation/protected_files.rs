@@ -530,6 +530,48 @@ fn pgpass_lines_of_a_protected_service_are_withheld() {
     assert_eq!(held, "s.example:*:*:*:keep\n");
 }
 
+/// A line is a service's if every column agrees with it: by its escaped text, or as a wildcard.
+#[test]
+fn pgpass_lines_are_matched_by_all_of_their_columns() {
+    let home = home();
+    let context = "guard = \"explicit\"\n[tools.psql]\nservice = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    let staging = "[staging]\nhost=s.example,both.example\nport=5432,5433\ndbname=d\nuser=u\n";
+    let production =
+        "[production]\nhost=2001:db8::1,p\\q.example,both.example\nport=5432\ndbname=a:b\nuser=admin\n";
+    home.write(".pg_service.conf", format!("{staging}{production}"));
+    let goes = [
+        "2001\\:db8\\:\\:1:*:*:*:gone1",
+        "2001\\:db8\\:\\:1:5432:a\\:b:admin:gone2",
+        "p\\\\q.example:*:*:admin:gone3",
+        "\\P\\\\q.exampl\\e:*:*:*:gone4",
+        "both.example:5432:a\\:b:*:gone5",
+        "*:*:a\\:b:*:gone6",
+        "*:*:*:admin:gone7",
+        "both.example:*:*:\\admin:gone8",
+    ];
+    let stays = [
+        "# a comment",
+        "*:*:*:*:keep1",
+        "both.example:*:*:u:keep2",
+        "both.example:5433:d:*:keep3",
+        "s.example:*:*:*:keep4",
+        "2001:db8::1:*:keep5",
+        "other.example:*:*:admin:keep6",
+        "both.example:5433:other:other:keep7",
+    ];
+    home.write(".pgpass", [&goes[..], &stays].concat().join("\n") + "\n");
+    let held = run(&home, &["--session", "s1"], &["sh", "-c", "cat \"$PGPASSFILE\""]).ok().stdout();
+    assert_eq!(held.lines().collect::<Vec<_>>(), stays);
+    // In a strict session, only lines that its service can use.
+    home.write(".config/sessile/contexts/staging.toml", "[tools.psql]\nservice = \"staging\"\n");
+    let flags = ["--context", "staging"];
+    let held = run(&home, &flags, &["sh", "-c", "cat \"$PGPASSFILE\""]).ok().stdout();
+    let strict =
+        ["*:*:*:*:keep1", "both.example:*:*:u:keep2", "both.example:5433:d:*:keep3", "s.example:*:*:*:keep4"];
+    assert_eq!(held.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>(), strict);
+}
+
 /// The token in use is a file without a name; it is the stored one of the same value.
 #[test]
 fn hf_with_a_protected_token_in_use_does_not_start() {

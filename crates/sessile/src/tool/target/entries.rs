@@ -10,7 +10,7 @@ use crate::error::{Error, FileError, Result, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
 use crate::tool::target::ini::{Section, name_by, names_by, readings, retained, sections, without_keys};
-use crate::tool::target::{EntryContent, TargetFormat, TargetPlace, keys};
+use crate::tool::target::{EntryContent, TargetFormat, TargetPlace, columns, keys};
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
 /// Field of a line that follows its name.
@@ -79,6 +79,8 @@ impl EntryFile<'_> {
             TargetFormat::Lines => self.text()?.lines().filter_map(|line| self.of_line(line)).collect(),
             TargetFormat::Keys => keys::lines(&self.text()?).filter_map(|line| self.of_key(line)).collect(),
             TargetFormat::Dir => self.of_dir()?.into_iter().map(|(_, entry)| entry).collect(),
+            // A line has no name: what refers to the set tells whose it is.
+            TargetFormat::Columns => Vec::new(),
             TargetFormat::File if !self.path.exists() => Vec::new(),
             TargetFormat::File => vec![Entry::of(Vec::new(), Tree::Map(Vec::new()))],
             TargetFormat::Sqlite => {
@@ -118,6 +120,7 @@ impl EntryFile<'_> {
                 let stays = |line: &&str| self.of_key(line).is_none_or(|entry| is_kept(&entry));
                 self.write(&keys::lines(&text).filter(stays).collect::<String>(), locker)
             }
+            TargetFormat::Columns => Ok(()),
             TargetFormat::Dir => {
                 for (path, entry) in self.of_dir()? {
                     if !is_kept(&entry) {
@@ -132,6 +135,19 @@ impl EntryFile<'_> {
             }
             TargetFormat::Sqlite => self.retain_rows(is_kept),
         }
+    }
+
+    /// Removes every line of columns but those that are kept.
+    pub(super) fn retain_lines(
+        &self,
+        mut is_kept: impl FnMut(&[Option<String>]) -> bool,
+        locker: &Locker,
+    ) -> Result<()> {
+        let text = self.text()?;
+        let stays = |line: &&str| columns::columns(line).is_none_or(|columns| is_kept(&columns));
+        let new: String = text.split_inclusive('\n').filter(stays).collect();
+        // A file without such a line is not rewritten: its stamp stays.
+        if new == text { Ok(()) } else { self.write(&new, locker) }
     }
 
     /// Removes fields of the sections that stay whatever is bound, where every other section sets them itself: nothing needs

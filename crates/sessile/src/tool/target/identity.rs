@@ -168,12 +168,12 @@ impl<'a> IdentityField<'a> {
     }
 
     /// Names of the fields that it may be.
-    fn alternatives(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(super) fn alternatives(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.name.split('|')
     }
 
     /// Elements of a value; a value that is not a list is its own.
-    fn elements(&self, value: String) -> Vec<String> {
+    pub(super) fn elements(&self, value: String) -> Vec<String> {
         if !self.is_list {
             return vec![value];
         }

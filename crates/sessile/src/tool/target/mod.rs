@@ -7,6 +7,7 @@
 //!
 //! Not for: selecting a target. The profile's bindings do that.
 
+mod columns;
 mod entries;
 mod identity;
 pub(super) mod ini;
@@ -71,7 +72,7 @@ pub struct TargetPlace {
     /// Format of the file.
     pub format: TargetFormat,
     /// What the entries are called there: the path of a list or map, names of sections or files with `{}` for the name, a
-    /// table and its column, or the beginning of a line. `[FIELD]` after a map or a section names its entries by a field;
+    /// table and its column, the fields that columns are compared with, or the beginning of a line. `[FIELD]` after a map or a section names its entries by a field;
     /// alone it makes the file one entry.
     pub entries: Vec<String>,
     /// The file in the directory of an entry that describes it.
@@ -98,6 +99,13 @@ pub struct TargetPlace {
     /// Whether the file is another tool's, which the import leaves to that tool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
+}
+
+impl TargetPlace {
+    /// Whether its entries refer to entries of a set.
+    fn refers_to(&self, set: &str) -> bool {
+        self.refs.iter().any(|(name, _)| name == set)
+    }
 }
 
 /// How the directory of an entry describes it.
@@ -133,6 +141,8 @@ pub enum TargetFormat {
     Lines,
     /// Lines with a key and a value, in every spelling of the key.
     Keys,
+    /// Lines of columns, each for the entries that refer to the set and agree with it.
+    Columns,
 }
 
 impl TargetFormat {
@@ -148,13 +158,11 @@ impl TargetFormat {
             "sqlite" => TargetFormat::Sqlite,
             "lines" => TargetFormat::Lines,
             "keys" => TargetFormat::Keys,
+            "columns" => TargetFormat::Columns,
             _ => return None,
         })
     }
 }
-
-/// Name of a line that stands for every name.
-pub(super) const ANY: &str = "*";
 
 /// The key of a binding that turns the restriction of a tool's copies off.
 pub(crate) const STRICT: &str = "strict";
@@ -267,12 +275,35 @@ impl TargetCopies<'_> {
         for set in self.sets {
             let Some(names) = keep.get(&set.name) else { continue };
             for place in &set.places {
+                if place.format == TargetFormat::Columns {
+                    let mut kept = self.kept_referrers(&set.name, &keep)?;
+                    let is_kept = |columns: &[Option<String>]| {
+                        kept.iter_mut().any(|entry| columns::is_for(columns, &place.entries, entry))
+                    };
+                    self.open(place).retain_lines(is_kept, self.locker)?;
+                    continue;
+                }
                 let is_kept = |entry: &Entry| entry.names.iter().any(|name| is_named(place, names, name));
                 self.open(place).retain(&is_kept, self.locker)?;
                 self.open(place).trim_defaults(self.locker)?;
             }
         }
         Ok(())
+    }
+
+    /// The entries that stay and refer to a set.
+    fn kept_referrers(&self, set: &str, keep: &BTreeMap<String, BTreeSet<String>>) -> Result<Vec<Entry>> {
+        let mut kept = Vec::new();
+        for other in self.sets {
+            let Some(names) = keep.get(&other.name) else { continue };
+            for place in other.places.iter().filter(|place| place.refers_to(set)) {
+                let entries = self.open(place).load()?.into_iter();
+                kept.extend(
+                    entries.filter(|entry| entry.names.iter().any(|name| is_named(place, names, name))),
+                );
+            }
+        }
+        Ok(kept)
     }
 
     /// A bound target that no place of its set has. `is_known` says of names that exist without an entry.
@@ -412,10 +443,9 @@ fn is_named(place: &TargetPlace, names: &BTreeSet<String>, name: &str) -> bool {
     }
     let name = normalized(place, name);
     let is_above = |kept: &String| kept.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'));
-    let is_any = place.format == TargetFormat::Lines && name == ANY;
     let is_hashed = || names.iter().any(|kept| is_hash_of(place, &name, kept));
     // What is said of a URL holds for those below it.
-    is_any || names.contains(&name) || is_hashed() || (place.url && names.iter().any(is_above))
+    names.contains(&name) || is_hashed() || (place.url && names.iter().any(is_above))
 }
 
 /// Whether the directory of an entry is named after the hash of a name. Tools find an entry by it, whatever its file says.

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::tool::seed::remove;
 use crate::tool::target::entries::{Entry, EntryFile};
-use crate::tool::target::identity::{IdentityField, LoadedSets};
-use crate::tool::target::{ANY, TargetCopies, TargetFormat, TargetPlace, TargetSet, is_hash_of, normalized};
+use crate::tool::target::identity::{IdentityField, LoadedPlace, LoadedSets};
+use crate::tool::target::{
+    TargetCopies, TargetFormat, TargetPlace, TargetSet, columns, is_hash_of, normalized,
+};
 
 /// A target that must not be in the copies.
 pub(crate) struct WithheldEntry<'a> {
@@ -38,7 +40,7 @@ impl TargetCopies<'_> {
             names.iter().map(|name| (set.name.clone(), name.clone())).collect();
         self.add_orphans(&mut loaded, &mut removed);
         add_strays(&mut loaded, set, target, &mut removed);
-        add_wildcards(&mut loaded, &mut removed);
+        self.withhold_lines(&loaded, &removed)?;
         for loaded in &loaded.places {
             let is_removed = |entry: &Entry| {
                 let is_listed = |name: &String| {
@@ -55,6 +57,30 @@ impl TargetCopies<'_> {
             }
         }
         Ok(names)
+    }
+
+    /// Removes the lines of columns that are for removed entries, and for no other.
+    fn withhold_lines(&self, loaded: &LoadedSets<'_>, removed: &BTreeSet<(String, String)>) -> Result<()> {
+        let of_columns = loaded.places.iter().filter(|loaded| loaded.place.format == TargetFormat::Columns);
+        for LoadedPlace { set, place, path, .. } in of_columns {
+            let (mut gone, mut rest) = (Vec::new(), Vec::new());
+            for other in loaded.places.iter().filter(|other| other.place.refers_to(set)) {
+                for entry in &other.entries {
+                    let is_removed = entry
+                        .names
+                        .iter()
+                        .any(|name| removed.contains(&(other.set.to_owned(), normalized(other.place, name))));
+                    if is_removed { &mut gone } else { &mut rest }.push(entry.clone());
+                }
+            }
+            let is_for = |columns: &[Option<String>], entries: &mut [Entry]| {
+                entries.iter_mut().any(|entry| columns::is_for(columns, &place.entries, entry))
+            };
+            let is_kept =
+                |columns: &[Option<String>]| !is_for(columns, &mut gone) || is_for(columns, &mut rest);
+            EntryFile { place, path: path.clone(), fill: self.fill }.retain_lines(is_kept, self.locker)?;
+        }
+        Ok(())
     }
 
     /// Whether a selection means a target, in another spelling of its name.
@@ -167,27 +193,6 @@ fn add_strays(
         }
         strays.retain(|stray| !removed.contains(stray) && !is_referred(loaded, removed, stray));
         removed.extend(strays);
-    }
-}
-
-/// Adds the lines for any name of a set that only removed entries refer to.
-fn add_wildcards(loaded: &mut LoadedSets<'_>, removed: &mut BTreeSet<(String, String)>) {
-    let lines = loaded.places.iter().filter(|loaded| loaded.place.format == TargetFormat::Lines);
-    let has_any = |entries: &[Entry]| entries.iter().any(|entry| entry.names.iter().any(|name| name == ANY));
-    let sets: BTreeSet<String> =
-        lines.filter(|loaded| has_any(&loaded.entries)).map(|loaded| loaded.set.to_owned()).collect();
-    for other in sets {
-        let refers = |place: &TargetPlace| place.refs.iter().any(|(set, _)| *set == other);
-        let is_removed = |own: &str, place: &TargetPlace, entry: &Entry| {
-            entry.names.iter().any(|name| removed.contains(&(own.to_owned(), normalized(place, name))))
-        };
-        let referring = loaded.places.iter().filter(|loaded| refers(loaded.place));
-        let (gone, stay): (Vec<bool>, Vec<bool>) = referring
-            .flat_map(|loaded| loaded.entries.iter().map(|entry| is_removed(loaded.set, loaded.place, entry)))
-            .partition(|is_removed| *is_removed);
-        if !gone.is_empty() && stay.is_empty() {
-            removed.insert((other, ANY.to_owned()));
-        }
     }
 }
 
