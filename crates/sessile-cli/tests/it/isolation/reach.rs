@@ -283,7 +283,7 @@ impl SelectedTarget {
         SelectedTarget { home, way, terminal }
     }
 
-    fn call(&self, args: &[&str]) -> Call {
+    pub(super) fn call(&self, args: &[&str]) -> Call {
         let flags: &[&str] = match self.way {
             ReachRoute::Flag => &["--context", "staging"],
             ReachRoute::Session => &["--session", "pinned"],

@@ -24,6 +24,8 @@ enum Entries {
 /// A tool: how it is bound, and what its files hold.
 struct FileTool {
     name: &'static str,
+    /// The tool whose targets it uses, if they are not its own.
+    follows: &'static str,
     program: &'static str,
     binding: fn(target: &str) -> String,
     /// Writes the tool's files, with one target selected.
@@ -43,6 +45,7 @@ impl FileTool {
     /// Where most of the tools are alike: all targets by name, one of them selected, files that a variable moves.
     const USUAL: FileTool = FileTool {
         name: "",
+        follows: "",
         program: "",
         binding: |_| String::new(),
         write: |_, _| {},
@@ -58,7 +61,31 @@ fn each(entry: fn(&str) -> String) -> String {
     NAMES.iter().map(|name| entry(name)).collect()
 }
 
+/// Tools that use the contexts of kubectl.
+const KUBERNETES: FileTool = FileTool {
+    follows: "kubectl",
+    binding: |target| format!("context = \"{target}\""),
+    write: |home, selected| {
+        let list = |kind: &str, entry: fn(&str) -> String| format!("{kind}:\n{}", each(entry));
+        let clusters = list("clusters", |name| {
+            format!("- {{name: c-{name}, cluster: {{server: 'https://server-of-{name}.example'}}}}\n")
+        });
+        let users = list("users", |name| format!("- {{name: u-{name}, user: {{token: token-of-{name}}}}}\n"));
+        let contexts = list("contexts", |name| {
+            format!("- {{name: {name}, context: {{cluster: c-{name}, user: u-{name}}}}}\n")
+        });
+        let head = format!("apiVersion: v1\nkind: Config\ncurrent-context: {selected}\n");
+        home.write(".kube/config", head + &clusters + &users + &contexts);
+    },
+    files: "\"$KUBECONFIG\"",
+    ..FileTool::USUAL
+};
+
 const TOOLS: &[FileTool] = &[
+    FileTool { name: "kubectl", program: "kubectl", ..KUBERNETES },
+    FileTool { name: "helm", program: "helm", ..KUBERNETES },
+    FileTool { name: "k9s", program: "k9s", ..KUBERNETES },
+    FileTool { name: "oc", program: "oc", ..KUBERNETES },
     FileTool {
         name: "az",
         program: "az",
@@ -322,7 +349,7 @@ const TOOLS: &[FileTool] = &[
 fn home_of(tool: &FileTool, selected: &str) -> Home {
     let home = home();
     (tool.write)(&home, selected);
-    write_contexts(&home, tool.name, tool.binding);
+    write_contexts(&home, if tool.follows.is_empty() { tool.name } else { tool.follows }, tool.binding);
     home
 }
 
@@ -421,7 +448,58 @@ macro_rules! table {
     };
 }
 
+/// Tools whose target is a variable and nothing else: tool, key, variable, and whether the variable is withheld.
+const VARIABLES: &[(&str, &str, &str, bool)] = &[
+    ("terraform", "workspace", "TF_WORKSPACE", true),
+    ("helm", "context", "HELM_KUBECONTEXT", true),
+    ("psql", "host", "PGHOST", true),
+    ("mysql", "host", "MYSQL_HOST", true),
+    ("ssh", "host", "SSH_HOST", false),
+];
+
+#[test]
+fn variables_of_tools_without_files_say_what_status_says() {
+    for &(tool, key, variable, is_withheld) in VARIABLES {
+        let home_of = || {
+            let home = home();
+            write_contexts(&home, tool, |target| format!("{key} = \"{target}\""));
+            home
+        };
+        let print = ["sh".to_owned(), "-c".to_owned(), format!("echo value-of-${{{variable}-none}}")];
+        for way in SELECTING {
+            let selected = SelectedTarget::new(home_of(), way);
+            for level in LEVELS {
+                let cell = format!("{tool} {way:?} {level}");
+                assert_eq!(selected.status().as_deref(), Some("staging"), "{cell}");
+                let (text, status) = selected.run(level, &print);
+                assert_eq!((reached(&text), status), (vec!["staging"], 0), "{cell}: {text}");
+            }
+        }
+        let own = SelectedTarget::new(home_of(), ReachRoute::None);
+        for (value, level) in NAMES.iter().flat_map(|name| LEVELS.map(|level| (*name, level))) {
+            let cell = format!("{tool} {value} {level}");
+            let run = |command: &[&str]| {
+                let call = own.call(&["run", "--isolate", level, "--"]).args(command);
+                call.env(variable, value).run()
+            };
+            let is_gone = is_withheld && value == "production";
+            let done = run(&["sh", "-c", &print[2]]).exit(0);
+            let left = if is_gone { vec![] } else { vec![value] };
+            assert_eq!(reached(&done.stdout()), left, "{cell}: {}", done.told());
+            let done = run(&[tool, "--version"]);
+            assert_eq!(done.status() == Some(125), is_gone, "{cell}: {}", done.told());
+        }
+        let shown = own.call(&["context", "show", "production"]).ok().stdout();
+        let is_named = shown.lines().any(|line| line.starts_with("  unprotected") && line.contains(tool));
+        assert!(is_named, "{tool}: {shown}");
+    }
+}
+
 table! {
+    kubectl_copies_hold_what_status_says: "kubectl",
+    helm_copies_hold_what_status_says: "helm",
+    k9s_copies_hold_what_status_says: "k9s",
+    oc_copies_hold_what_status_says: "oc",
     az_copies_hold_what_status_says: "az",
     glab_copies_hold_what_status_says: "glab",
     doctl_copies_hold_what_status_says: "doctl",
