@@ -236,6 +236,20 @@ mod requests {
     }
 
     #[test]
+    fn request_has_no_secret_of_its_command() {
+        let home = guarded();
+        let secrets = ["ghp_A1b2C3d4E5f6G7h8I9j0", "t0p-s3cret", "hunter2hunter2"];
+        let command = ["deploy", secrets[0], "--token", secrets[1], &format!("--password={}", secrets[2])];
+        refused(&home, &command).run().exit(125);
+        let asked = serde_json::to_string(&pending(&home)).unwrap();
+        assert!(asked.contains("deploy") && asked.contains("[hidden]"), "{asked}");
+        let text = home.call(&["context", "approve", "--pending"]).ok().stdout();
+        for secret in secrets {
+            assert!(!asked.contains(secret) && !text.contains(secret), "{secret}: {asked}{text}");
+        }
+    }
+
+    #[test]
     fn refused_command_leaves_a_request_that_a_person_grants() {
         let home = guarded();
         assert_eq!(home.call(&["context", "approve", "--pending"]).ok().stdout(), "no requests\n");
