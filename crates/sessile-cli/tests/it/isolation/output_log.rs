@@ -117,6 +117,19 @@ fn values_of_secret_variables_are_redacted_in_the_copy() {
 }
 
 #[test]
+fn list_of_copies_has_no_secret_of_a_command() {
+    let home = home();
+    let secrets = ["ghp_A1b2C3d4E5f6G7h8I9j0", "t0p-s3cret"];
+    logged(&home, &["true", secrets[0], "--token", secrets[1]]).ok();
+    let list = home.call(&["session", "log", "s1", "--list"]).ok().stdout();
+    let json = home.call(&["session", "log", "s1", "--list", "-ojson"]).ok().stdout();
+    assert!(list.contains("[hidden]") && json.contains("[hidden]"), "{list}{json}");
+    for secret in secrets {
+        assert!(!list.contains(secret) && !json.contains(secret), "{secret}: {list}{json}");
+    }
+}
+
+#[test]
 fn without_a_session_that_stays_it_is_refused() {
     let home = home();
     let refused = home.call(&["run", "--log", "--", "echo", "x"]).run().exit(125);
