@@ -154,6 +154,8 @@ fn mcp_server_starts_beside_a_selection_and_ignores_it() {
             let (text, status) = shell.run(&format!("sessile mcp --allow-run {way}"));
             assert_eq!(status, 0, "{select} {way}: {text}");
             let answers = home.read("answers");
+            let is_told = text.contains("has selected") || answers.contains("warning: ");
+            assert_eq!(is_told, !way.contains("/dev/null"), "{select} {way}: {text} {answers}");
             assert!(answers.contains("SELECTION_WITHHELD"), "{select} {way}: {answers}");
             assert!(!home.path("1").exists(), "{select} {way}: {answers}");
             assert!(home.path("2").exists(), "{select} {way}: {answers}");
