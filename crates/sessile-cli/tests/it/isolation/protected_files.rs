@@ -350,6 +350,44 @@ const BY_FILES: &[FileCase] = &[
         stays: &["keep", "active_service"],
         goes: &["gone", "alias"],
     },
+    // An address is the same in every spelling, also without a scheme.
+    FileCase {
+        tool: "mysql",
+        binding: "group = \"production\"",
+        original: ".my.cnf",
+        copy: "home/.my.cnf",
+        text: "[client_staging]\nhost=s.example\npassword=keep\n[client_production]\nhost=p.example\npassword=gone\n[client_alias]\nhost=P.example.\npassword=gone\n",
+        stays: &["keep"],
+        goes: &["gone", "alias"],
+    },
+    FileCase {
+        tool: "argocd",
+        binding: "context = \"production\"",
+        original: ".config/argocd/config",
+        copy: "argocd/config",
+        text: "contexts:\n- {name: production, server: gone.example, user: pu}\n- {name: alias, server: 'GONE.example.:443', user: pu}\n- {name: staging, server: keep.example, user: su}\n\
+               users:\n- {name: pu, auth-token: gone}\n- {name: su, auth-token: keep}\n",
+        stays: &["keep", "staging"],
+        goes: &["gone", "GONE", "alias", "pu"],
+    },
+    FileCase {
+        tool: "databricks",
+        binding: "profile = \"production\"",
+        original: ".databrickscfg",
+        copy: "databricks/cfg",
+        text: "[production]\nhost = https://p.example\nauth_type = databricks-cli\n[staging]\nhost = s.example\nclient_id = keep\n[alias]\nhost = P.example.\nauth_type = external-browser\n",
+        stays: &["keep"],
+        goes: &["databricks-cli", "external-browser", "alias"],
+    },
+    FileCase {
+        tool: "rclone",
+        binding: "remote = \"production\"",
+        original: ".config/rclone/rclone.conf",
+        copy: "rclone/rclone.conf",
+        text: "[staging]\ntype = sftp\nhost = keep.example\n[production]\ntype = sftp\nhost = gone.example\n[alias]\ntype = sftp\nhost = GONE.example.\n",
+        stays: &["keep"],
+        goes: &["gone", "GONE", "alias"],
+    },
     // These tools read keys in any case.
     FileCase {
         tool: "podman",
