@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_in_a_queued_change_is_its_owners() {
+    fn panic_in_a_queued_change_reaches_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = database(dir.path());
         let group = join(&path);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_changes_fail_each_by_themselves_while_the_directory_is_locked() {
+    fn queued_changes_fail_while_the_directory_is_locked() {
         let dir = tempfile::tempdir().unwrap();
         let path = database(dir.path());
         let group = join(&path);
