@@ -1,7 +1,8 @@
 //! Permission for changes that lift the protection of a target.
 //!
 //! A target is protected as long as only guarded contexts of the user bind it. Binding it in an unguarded context, or no longer
-//! binding it in the guarded one, opens it to every session. Such a change weakens the guard of the contexts that protect it.
+//! binding it in the guarded one, opens it to every session. Binding it in a context with a weaker guard opens it to whoever names
+//! that context. Each of these changes weakens the guard of the contexts that protect the target.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -44,7 +45,9 @@ pub(super) fn authorize_unprotecting(state: &State, effects: &[Effect]) -> Resul
         let same = |other: &&GuardedTarget| {
             (&other.tool, &other.key, &other.name) == (&target.tool, &target.key, &target.name)
         };
-        still.iter().filter(same).any(GuardedTarget::is_protected)
+        let demanded = weakest_guard(target, &before);
+        let mut kept = still.iter().filter(same).filter(|other| other.is_protected());
+        kept.any(|other| weakest_guard(other, &after) >= demanded)
     };
     for target in protected.filter(|target| !is_kept(target)) {
         let what =
@@ -66,6 +69,12 @@ pub(super) fn authorize_unprotecting(state: &State, effects: &[Effect]) -> Resul
         }
     }
     Ok(())
+}
+
+/// The guard that opens a target: of the contexts that bind it, the one with the weakest guard is enough.
+fn weakest_guard(target: &GuardedTarget, contexts: &[Context]) -> Option<Guard> {
+    let binding = contexts.iter().filter(|context| target.contexts.contains(&context.name.to_string()));
+    binding.map(|context| context.guard).min()
 }
 
 /// Whether a change touches no context of the user that can be read.

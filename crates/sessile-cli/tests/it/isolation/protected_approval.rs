@@ -157,8 +157,29 @@ mod lifting {
         let home = guarded();
         let alias = "- name: alias\n  context: {cluster: c-production, user: u-production}\n";
         home.write(".kube/config", home.read(".kube/config") + alias);
-        let changes: [&[&str]; 4] = [
+        home.write(".config/sessile/contexts/dev.toml", "guard = \"explicit\"\n");
+        let changes: [&[&str]; 6] = [
             &["context", "create", "also", "--tool", "kubectl.context=production", "-ojson"],
+            &[
+                "context",
+                "create",
+                "also",
+                "--guard",
+                "explicit",
+                "--tool",
+                "kubectl.context=production",
+                "-ojson",
+            ],
+            &[
+                "context",
+                "edit",
+                "dev",
+                "--guard",
+                "explicit",
+                "--tool",
+                "kubectl.context=production",
+                "-ojson",
+            ],
             &["context", "create", "also", "--tool", "kubectl.context=alias", "-ojson"],
             &["context", "edit", "staging", "--tool", "kubectl.context=production", "-ojson"],
             &["context", "edit", "production", "--tool", "kubectl.context=dev", "-ojson"],
@@ -170,18 +191,31 @@ mod lifting {
             assert_eq!(error["context"], "production", "{error}");
             assert_eq!(home.tree_of_people(), before, "{args:?}");
         }
-        home.call(&[
-            "context",
-            "create",
-            "guarded",
-            "--guard",
-            "explicit",
-            "--tool",
-            "kubectl.context=production",
-        ])
-        .ok();
+        let bind = ["--tool", "kubectl.context=production"];
+        let as_strict = ["context", "create", "as-strict", "--guard", "approval"];
+        home.call(&[&as_strict[..], &bind].concat()).ok();
         approve(&home, "production");
-        home.call(&["context", "edit", "staging", "--tool", "kubectl.context=production"]).ok();
+        approve(&home, "as-strict");
+        let weaker = ["context", "create", "weaker", "--guard", "explicit"];
+        home.call(&[&weaker[..], &bind].concat()).ok();
+        home.call(&[&["context", "edit", "staging"][..], &bind].concat()).ok();
+    }
+
+    #[test]
+    fn alias_of_a_protected_target_opens_no_session_of_a_weaker_guard() {
+        let home = guarded();
+        let alias = "- name: alias\n  context: {cluster: c-production, user: u-production}\n";
+        home.write(".kube/config", home.read(".kube/config") + alias);
+        home.write(
+            ".config/sessile/contexts/dev.toml",
+            "guard = \"explicit\"\n[tools.kubectl]\ncontext = \"alias\"\n",
+        );
+        let done = run(&home, &["--context", "dev"], CONTEXTS).run().exit(125);
+        assert!(
+            done.stderr().contains("\"alias\" is protected by context \"production\""),
+            "{}",
+            done.told()
+        );
     }
 
     #[test]
@@ -195,6 +229,11 @@ mod lifting {
         let done = run(&home, &["--context", "staging"], &create).run().exit(7);
         assert_eq!(done.code(), "IN_SESSION", "{}", done.told());
         home.call(&create[1..]).ok();
+
+        let home = guarded();
+        let create = [&create[..], &["--guard", "explicit"]].concat();
+        let done = run(&home, &["--context", "staging"], &create).run().exit(7);
+        assert_eq!(done.code(), "IN_SESSION", "{}", done.told());
     }
 }
 
