@@ -455,6 +455,8 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
         let clears = profile.clears.into_iter().filter(|name| !name.ends_with('*'));
         names.extend(set.chain(clears).map(|name| (name, profile.name.clone())));
     }
+    // A login shell of bash would read the file that the line names, and not the session's.
+    names.insert("BASH_ENV".to_owned(), "bash".to_owned());
     let app = state.app().name();
     let mut findings = Vec::new();
     for (file, shell) in START_UP_FILES {

@@ -62,7 +62,7 @@ pub const SHARED: &[DocumentedVariable] = &[
     ),
     known(
         "BASH_ENV",
-        "Set for commands in a session: bash sets the session's variables again after its start-up files. Yours is read first.",
+        "Set for commands in a session: bash sets the session's variables again after its start-up files and yours, which is read first.",
     ),
     known(
         "SHLVL",

@@ -231,10 +231,8 @@ impl<'a> PreparedRun<'a> {
         let (room, durable) = (self.run.session().room().dir(), !self.run.is_ephemeral());
         let files = shell_files(state, room, changes, durable)?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
-            // An explicit value for this command is intended.
-            if !changes.iter().any(|change| change.name == *name) {
-                variables.insert(OsString::from(name), file.into());
-            }
+            // Also where this command has a value of its own: the file reads what that names.
+            variables.insert(OsString::from(name), file.into());
         }
         // A bash below no other shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc in
         // spite of `-c`. Agents connect their commands by sockets.

@@ -172,13 +172,42 @@ mod start_up_files {
     }
 
     #[test]
-    fn the_users_own_file_for_bash_is_still_read() {
+    fn own_file_of_bash_is_read_and_leads_no_shell_out() {
         let home = home();
-        let own = home.write("own env", "export OWN=1 KUBECONFIG=/out\n");
-        let command = ["run", "--session", "s1", "--", "bash", "-lc", "echo $OWN; printenv KUBECONFIG"];
+        let own = home.write("own env", "export OWN=1 KUBECONFIG=/out AWS_CONFIG_FILE=/out\n");
+        let told = "echo $OWN; printenv KUBECONFIG; echo ${AWS_CONFIG_FILE%/out}";
+        let script = home.write("script", told);
+        let nested = format!("bash -c '{told}'");
+        let commands: [&[&str]; 5] = [
+            &["bash", "-lc", told],
+            &["bash", "-c", told],
+            &["bash", "-euc", told],
+            &["bash", script.to_str().unwrap()],
+            &["sh", "-c", &nested],
+        ];
+        for command in commands {
+            for is_flag in [false, true] {
+                let flag = format!("BASH_ENV={}", own.display());
+                let flags: &[&str] = if is_flag { &["--env", &flag] } else { &[] };
+                let call = home.call(&[&["run", "--session", "s1"], flags, &["--"], command].concat());
+                let call = if is_flag { call } else { call.env("BASH_ENV", &own) };
+                let told = call.ok().stdout();
+                let kubeconfig = told.strip_prefix("1\n").unwrap_or_else(|| panic!("{command:?}: {told}"));
+                let (kubeconfig, aws) = kubeconfig.split_once('\n').unwrap();
+                assert!(is_inside(&home, kubeconfig), "{command:?}: {told}");
+                assert!(aws.starts_with(room(&home, "s1").to_str().unwrap()), "{command:?}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn own_file_of_bash_keeps_what_a_script_sets() {
+        let home = home();
+        let own = home.write("own env", "export OWN=1\n");
+        let inner = "bash -c 'echo $OWN $KUBECONFIG ${_sessile_name-none}'";
+        let command = ["run", "--", "sh", "-c", &format!("KUBECONFIG=\"a b\" {inner}")];
         let told = home.call(&command).env("BASH_ENV", own).ok().stdout();
-        let kubeconfig = told.strip_prefix("1\n").unwrap_or_else(|| panic!("{told}"));
-        assert!(is_inside(&home, kubeconfig), "{told}");
+        assert_eq!(told, "1 a b none\n");
     }
 
     #[test]
@@ -202,8 +231,11 @@ mod start_up_files {
         let home = home();
         home.write(".zshrc", "# export KUBECONFIG=/x\nexport KUBECONFIG=/out\n");
         home.write(".config/fish/config.fish", "set -gx AWS_CONFIG_FILE /out\n");
+        home.write(".bash_profile", "export BASH_ENV=~/env\n");
         let told = home.call(&["doctor"]).run();
         let told = told.stdout() + &told.stderr();
+        assert!(told.contains(".bash_profile:1 sets BASH_ENV, which redirects bash"), "{told}");
+        home.write(".bash_profile", "");
         assert!(told.contains(".zshrc:2 sets KUBECONFIG"), "{told}");
         assert!(told.contains("config.fish:1 sets AWS_CONFIG_FILE"), "{told}");
         assert!(told.contains("eval \"$(sessile hook zsh)\""), "{told}");

@@ -1,9 +1,10 @@
 //! Files in a session's room that keep shells in it, whatever the user's own start-up files export.
 //!
 //! Agents run commands by `bash -lc`. A login shell reads start-up files, and one `export` in them would lead the
-//! command out of the session. bash reads the file that `BASH_ENV` names after them; this file does nothing in a shell
-//! that is not a login shell. zsh has no such variable: the files in `ZDOTDIR` source the user's own and then restore
-//! what was set before.
+//! command out of the session. bash reads the file that `BASH_ENV` names after them: in a login shell it sets the session's
+//! variables again. In other shells it keeps what the caller has set, and undoes only what the user's own file for
+//! `BASH_ENV` changes. zsh has no such variable: the files in `ZDOTDIR` source the user's own and then restore what was set
+//! before. A login shell's start-up file that exports `BASH_ENV` itself cannot be undone; `doctor` reports it.
 //!
 //! The directory is named after the hash of its content, so that commands with different variables in one session do
 //! not disturb each other. The files hold only variables that isolate or pin, never one that may be a secret.
@@ -81,7 +82,12 @@ impl<'a> Files<'a> {
         mark: Option<&'a str>,
     ) -> Self {
         let originals = Originals::of(state.app(), state.world());
-        let own = |name: &str| originals.get(state.world(), name).and_then(|value| value.into_string().ok());
+        // A value for this command takes the place of the caller's.
+        let given =
+            |name: &str| changes.iter().find(|change| change.name == name).map(|change| change.value.clone());
+        let callers =
+            |name: &str| originals.get(state.world(), name).and_then(|value| value.into_string().ok());
+        let own = |name: &str| given(name).unwrap_or_else(|| callers(name));
         let own = [own("BASH_ENV"), own("ZDOTDIR")];
         // What else is set may be secret, and does not belong into a file.
         let changes: Vec<&VariableChange> = changes.iter().filter(|change| change.isolates).collect();
@@ -120,23 +126,48 @@ impl<'a> Files<'a> {
 
     /// bash reads this one when it runs a command, after all others.
     fn bash(&self) -> String {
-        let own = self.own[0].as_ref();
-        let mut text =
-            // The user's own file is still read; `BASH_ENV` names only one.
-            own.map_or_else(String::new, |own| format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
+        // The user's own file is still read; `BASH_ENV` names only one.
+        let mut text = self.own[0].as_ref().map_or_else(String::new, |own| self.bash_around(own));
         // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
         text.push_str("shopt -q login_shell || return 0\n");
         text + &self.script(Shell::Bash)
+    }
+
+    /// Reads the user's own file, and undoes what it changes of the session's variables.
+    fn bash_around(&self, own: &str) -> String {
+        let (own, names) = (Shell::Bash.quoted(own), self.names());
+        // Without a subshell, which would cost a process, and in the words of bash 3.2, which macOS has.
+        format!(
+            "for _sessile_name in {names}; do\n  \
+               [ -z \"${{!_sessile_name+x}}\" ] || printf -v \"_sessile_saved_$_sessile_name\" %s \"${{!_sessile_name}}\"\n\
+             done\n\
+             [ -r {own} ] && . {own}\n\
+             for _sessile_name in {names}; do\n  \
+               _sessile_saved=_sessile_saved_$_sessile_name\n  \
+               if [ -z \"${{!_sessile_saved+x}}\" ]; then\n    \
+                 unset \"$_sessile_name\"\n  \
+               else\n    \
+                 export \"$_sessile_name=${{!_sessile_saved}}\"\n    \
+                 unset \"$_sessile_saved\"\n  \
+               fi\n\
+             done\n\
+             unset _sessile_name _sessile_saved\n"
+        )
+    }
+
+    /// Names of the session's variables, as words of a script.
+    fn names(&self) -> String {
+        // The names stand in the scripts unquoted. A variable of any other name can come from the caller's
+        // environment, and no shell has it as a parameter.
+        let names = self.changes.iter().map(|change| change.name.as_str());
+        names.filter(|name| is_variable_name(name)).collect::<Vec<_>>().join(" ")
     }
 
     /// Writes start-up files that zsh reads instead of the user's own. Each of them sources the user's file, with the
     /// user's `ZDOTDIR`. The session's variables are set again afterwards.
     pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
         let here = self.dir.join("zsh");
-        // The names stand in the scripts unquoted. A variable of any other name can come from the caller's
-        // environment, and zsh does not have it as a parameter.
-        let names = self.changes.iter().map(|change| change.name.as_str());
-        let names = names.filter(|name| is_variable_name(name)).collect::<Vec<_>>().join(" ");
+        let names = self.names();
         for name in ZSH_FILES {
             self.write(state, &format!("zsh/{name}"), &self.zsh(name, &names, &here))?;
         }
