@@ -42,10 +42,25 @@ impl AfterUse {
 pub(crate) fn parse(args: &[OsString], after_use: AfterUse) -> Result<ParsedLine, clap::Error> {
     let expanded = expanded(args);
     let args = expanded.as_deref().unwrap_or(args);
-    if let Some(parsed) = pruned(args, after_use).and_then(|tree| parse_with(tree, args, after_use).ok()) {
+    // Defining the global flags and handing their values on to the command is half the work of parsing.
+    let globals = if args.iter().skip(1).any(is_flag) { GlobalFlags::Parse } else { GlobalFlags::None };
+    let tree = pruned(args, globals, after_use);
+    if let Some(parsed) = tree.and_then(|tree| parse_with(tree, args, globals, after_use).ok()) {
         return Ok(parsed);
     }
-    parse_with(Cli::command(), args, after_use)
+    parse_with(Cli::command(), args, GlobalFlags::Parse, after_use)
+}
+
+/// Whether a tree has the global flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GlobalFlags {
+    Parse,
+    /// The line has no flag.
+    None,
+}
+
+fn is_flag(arg: &OsString) -> bool {
+    arg.as_encoded_bytes().starts_with(b"-")
 }
 
 /// Alias of a command in another group, and the words of that command.
@@ -81,18 +96,27 @@ fn command_path(matches: &ArgMatches) -> String {
 fn parse_with(
     mut tree: clap::Command,
     args: &[OsString],
+    globals: GlobalFlags,
     after_use: AfterUse,
 ) -> Result<ParsedLine, clap::Error> {
     let mut matches = tree.try_get_matches_from_mut(args)?;
     let entry = effects::entry(&command_path(&matches));
-    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))?;
+    let cli = match globals {
+        GlobalFlags::Parse => Cli::from_arg_matches_mut(&mut matches),
+        GlobalFlags::None => Command::from_arg_matches_mut(&mut matches).map(|command| Cli {
+            state: StateArgs::default(),
+            log: LogArgs::default(),
+            command: Some(command),
+        }),
+    };
+    let cli = cli.map_err(|error| error.format(&mut tree))?;
     after_use.dispose((tree, matches));
     Ok(ParsedLine { cli, entry })
 }
 
 /// The tree without the commands that were not called. clap copies every global flag into every command it knows,
 /// called or not.
-fn pruned(args: &[OsString], after_use: AfterUse) -> Option<clap::Command> {
+fn pruned(args: &[OsString], globals: GlobalFlags, after_use: AfterUse) -> Option<clap::Command> {
     let word = |at: usize| args.get(at).and_then(|arg| arg.to_str());
     let pick = |tree: clap::Command, name: &str| {
         let found = tree.find_subcommand(name).cloned();
@@ -105,8 +129,11 @@ fn pruned(args: &[OsString], after_use: AfterUse) -> Option<clap::Command> {
         let leaf = pick(group(clap::Command::new("group")), word(2)?)?;
         called = clap::Command::new(first.to_owned()).subcommand_required(true).subcommand(leaf);
     }
-    let tree = StateArgs::augment_args(clap::Command::new("sessile").disable_help_subcommand(true));
-    Some(LogArgs::augment_args(tree).subcommand(called))
+    let mut tree = clap::Command::new("sessile").disable_help_subcommand(true);
+    if globals == GlobalFlags::Parse {
+        tree = LogArgs::augment_args(StateArgs::augment_args(tree));
+    }
+    Some(tree.subcommand(called))
 }
 
 /// The error without the value that it quotes, where that may be a secret which was passed as an argument.
@@ -164,12 +191,34 @@ mod tests {
         }
     }
 
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn lines_without_flags_mean_the_same_without_the_global_flags() {
+        let mut parsed = 0;
+        for entry in effects::TABLE {
+            for rest in ["", " one", " one two", " one two three"] {
+                let words = words(&format!("sessile {}{rest}", entry.path));
+                let understood = |globals| {
+                    let tree = pruned(&words, globals, AfterUse::Drop)?;
+                    parse_with(tree, &words, globals, AfterUse::Drop).ok()
+                };
+                let [with, without] = [GlobalFlags::Parse, GlobalFlags::None].map(understood);
+                assert_eq!(format!("{with:?}"), format!("{without:?}"), "{words:?}");
+                parsed += usize::from(with.is_some());
+            }
+        }
+        assert!(parsed > 100, "{parsed}");
+    }
+
     #[test]
     fn pruned_tree_parses_only_its_own_command() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         let parses = |line: &str| {
-            let tree = pruned(&words(line), AfterUse::Drop);
-            tree.is_some_and(|tree| parse_with(tree, &words(line), AfterUse::Drop).is_ok())
+            let (words, globals) = (words(line), GlobalFlags::Parse);
+            let tree = pruned(&words, globals, AfterUse::Drop);
+            tree.is_some_and(|tree| parse_with(tree, &words, globals, AfterUse::Drop).is_ok())
         };
         assert!(parses("sessile context use staging --global -q"));
         assert!(parses("sessile session state get key --session s"));
