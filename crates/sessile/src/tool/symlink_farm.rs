@@ -37,10 +37,19 @@ pub(crate) fn build(real: &Path, at: &Path, private: &PrivatePaths) -> Result<()
             if let Some(parent) = place.parent() {
                 make_dir(parent)?;
             }
-            link(copy, &place)?;
+            link_copy(copy, &place)?;
         }
     }
     Ok(())
+}
+
+/// Links a copy in the room by a relative path, which stays right when the room gets another name.
+fn link_copy(copy: &Path, place: &Path) -> Result<()> {
+    let dir = place.parent().unwrap_or(place);
+    let common = dir.components().zip(copy.components()).take_while(|(one, other)| one == other).count();
+    let mut target: PathBuf = dir.components().skip(common).map(|_| "..").collect();
+    target.extend(copy.components().skip(common));
+    link(&target, place)
 }
 
 fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Result<()> {
@@ -57,7 +66,7 @@ fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Res
         match private.copies.iter().find(|(private, _)| *private == name) {
             // An existing entry is the session's, or a link of an earlier preparation.
             _ if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {}
-            Some((_, copy)) if *copy != place => link(copy, &place)?,
+            Some((_, copy)) if *copy != place => link_copy(copy, &place)?,
             Some(_) => {}
             // A linked directory could not hold a private copy, so the way to one is made of real
             // directories.
