@@ -36,6 +36,7 @@ use self::streams::{CommandStreams, OutputStream};
 use crate::error::{CommandError, Failure, Outcome};
 
 pub(crate) mod monitor;
+pub(crate) mod orphans;
 mod relay;
 mod streams;
 
@@ -63,6 +64,7 @@ type Signals = SignalDelivery<UnixStream, WithOrigin>;
 pub(crate) struct Child {
     command: Command,
     supervision: Supervision,
+    adopts: bool,
 }
 
 /// Task of this process for a command, beside waiting for its end.
@@ -105,11 +107,13 @@ struct Keeper {
     terminals: Option<Arc<TerminalLink>>,
     /// Terminal of the command, if this process is its monitor.
     monitored: Option<Arc<OwnedFd>>,
+    /// Whether processes whose parents have ended become children of this process.
+    adopts: bool,
 }
 
 impl From<Command> for Child {
     fn from(command: Command) -> Self {
-        Child { command, supervision: Supervision::Plain }
+        Child { command, supervision: Supervision::Plain, adopts: false }
     }
 }
 
@@ -121,13 +125,18 @@ impl Child {
         let mut command = Command::new(&program);
         // Set and not inherited: `spawn_as_script` finds them in the command, as those of a session.
         command.args(arguments).env_clear().envs(world.variables());
-        Child { command, supervision: Supervision::Plain }
+        Child { command, supervision: Supervision::Plain, adopts: false }
     }
 
     /// Copies the output on its way.
     pub(crate) fn with_log(mut self, log: &Arc<OutputLog>) -> Self {
         self.supervision = Supervision::Logged(Arc::clone(log));
         self
+    }
+
+    /// Becomes the parent of all processes that the command leaves, so that [`orphans::are_left`] tells whether any is left.
+    pub(crate) fn adopting(self) -> Self {
+        Child { adopts: orphans::adopt(), ..self }
     }
 
     pub(crate) fn env(mut self, name: &str, value: String) -> Self {
@@ -291,7 +300,7 @@ impl Child {
         };
         let outputs = streams.map(|streams| streams.outputs).zip(link);
         Ok(StartedChild {
-            keeper: Keeper { pid, is_told, terminals: None, monitored },
+            keeper: Keeper { pid, is_told, terminals: None, monitored, adopts: self.adopts },
             signals,
             program: self.program(),
             outputs,
@@ -379,7 +388,9 @@ fn wait(
             let passed = signals.pending().filter(|origin| origin.signal != SIGCHLD);
             passed.for_each(|origin| pass_on(keeper, &origin));
         }
-        if let Some(status) = status_at_end(keeper)? {
+        let status = status_at_end(keeper)?;
+        let status = if status.is_none() && keeper.adopts { orphans::reap(pid)? } else { status };
+        if let Some(status) = status {
             return Ok((status, is_late));
         }
         let is_due = |at: Duration| begun.elapsed() >= at;

@@ -86,7 +86,7 @@ fn discarded(room: &Path, changed: &[PathBuf]) -> String {
 pub(crate) fn close(cx: &Cx, run: &RunSession<'_>, outcome: &Outcome) {
     let id = &run.session().id;
     let has_run = !outcome.as_ref().is_err_and(Failure::is_before_start);
-    let is_told = run.is_ephemeral() && has_run && !run.state().args().quiet;
+    let is_told = run.is_ephemeral() && has_run && !run.state().args().quiet && !run.is_unchanged();
     // Before the room is removed by `close`.
     let changed = if is_told { changed_copies(run.session()).unwrap_or_default() } else { Vec::new() };
     match run.close(has_run) {

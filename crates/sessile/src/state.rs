@@ -259,6 +259,11 @@ impl State {
         }
     }
 
+    /// Number of warnings that were not handed out.
+    pub(crate) fn warning_count(&self) -> usize {
+        self.warnings.borrow().len()
+    }
+
     /// The warnings so far; they are handed out once.
     pub fn take_warnings(&self) -> Vec<Warning> {
         self.warnings.take()

@@ -372,6 +372,10 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
             }
         }
         add(&state_dir.join("rooms"), "the sessions' rooms");
+        add(
+            &crate::session::spare_room::path(state_dir),
+            "a spare room with copies, for the next ephemeral session",
+        );
         add(&state_dir.join("shells"), "shells with a loaded hook");
         add(&state_dir.join("setup"), "records of changes to coding agents' files");
         add(&state_dir.join("wrappers"), "programs that start coding agents in a session");

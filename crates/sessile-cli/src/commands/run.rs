@@ -14,7 +14,7 @@ use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs};
 use sessile::session::{OutputLog, end_marked, end_others};
 use zeroize::Zeroizing;
 
-use crate::child::Child;
+use crate::child::{Child, orphans};
 use crate::cli::Cx;
 use crate::commands::binding_args::BindingArgs;
 use crate::commands::command_hint::command_hint;
@@ -194,6 +194,7 @@ fn execute_in(
     };
     let ended = match lock {
         None => {
+            let child = if run.is_ephemeral() { child.adopting() } else { child };
             // Last thing before the start, because preparing may have taken long.
             guard.check(false)?;
             child.run(timeout)
@@ -227,6 +228,9 @@ fn execute_in(
     }
     // After the stragglers: until then the session counts as busy, and no other process ends it.
     drop(presence);
+    if run.is_ephemeral() && !orphans::are_left() {
+        run.note_deserted();
+    }
     // What the command left in the background keeps the session busy, and nobody else sees its end.
     if !run.is_ephemeral() && run.session().room().is_busy() {
         watcher::detach(limit.start_watcher());

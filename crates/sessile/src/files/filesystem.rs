@@ -8,6 +8,23 @@ pub fn network_file_system(path: &Path) -> Option<&'static str> {
     network_kind(&rustix::fs::statfs(existing).ok()?)
 }
 
+/// Whether the times of a file are this kernel's own. Those of a network file system, or of one in user space, may be cached for longer
+/// than contents.
+pub(crate) fn has_current_times(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|found| network_kind(&found).is_none() && !is_in_user_space(&found))
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_user_space(found: &rustix::fs::StatFs) -> bool {
+    const FUSE: u64 = 0x6573_5546;
+    found.f_type.cast_unsigned() & 0xffff_ffff == FUSE
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_user_space(_found: &rustix::fs::StatFs) -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 fn network_kind(found: &rustix::fs::StatFs) -> Option<&'static str> {
     // The field's type differs between architectures; the magic numbers have 32 bits.

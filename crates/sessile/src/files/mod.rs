@@ -23,6 +23,7 @@ mod read;
 /// The flag of `open` that makes a link in the place of a file an error.
 pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
+pub(crate) use filesystem::has_current_times;
 pub use filesystem::network_file_system;
 pub use lock::{LinePosition, LockWait, Locker, WaitCallback, WaitNotice};
 pub(crate) use locked_dir::put_in_place;

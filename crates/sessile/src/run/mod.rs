@@ -45,6 +45,7 @@ mod prepare;
 mod session;
 mod settings;
 pub mod shell;
+mod spare;
 
 pub use args::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 pub use command::{GuardCheck, IsolatedCommand, exec, status};

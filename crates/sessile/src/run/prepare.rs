@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::session::room::{Presence, RunningProcess};
 use crate::settings::{Layer, Value};
 use crate::state::State;
-use crate::tool::{IsolationScope, Level, Plan, prepare};
+use crate::tool::{IsolationScope, Level, Plan, prepare_for};
 use crate::vault::TokenRefresher;
 
 /// Variable in which shells count how many of them are above.
@@ -59,7 +59,7 @@ impl RunSession<'_> {
         let prepared = self.prepare_replacing(request, SHELL_FILE_VARIABLES, by.word())?;
         let mut environment = prepared.into_environment();
         let (room, durable) = (self.session().room().dir(), !self.is_ephemeral());
-        let files = shell_files(self.state(), room, &environment.changes, durable)?;
+        let files = shell_files(self.state(), room, &environment.changes, durable, None)?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
             let change = VariableChange {
                 name: (*name).to_owned(),
@@ -90,8 +90,9 @@ impl RunSession<'_> {
             }
             context => context?,
         };
-        let scope = self.scope(request.isolation)?;
-        let plan = prepare(state, session, &scope, context)?;
+        let scope = scope(state, request.isolation)?;
+        let is_taken = self.spare.taken.borrow().is_some();
+        let plan = prepare_for(state, session, &scope, context, is_taken)?;
         if let Some(withheld) = &plan.withheld {
             // After the preparation: only then is it known what the copies lack.
             let level = (plan.is_new(), plan.home.is_some());
@@ -111,21 +112,6 @@ impl RunSession<'_> {
             Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
         }
-    }
-
-    fn scope(&self, args: &IsolationArgs) -> Result<IsolationScope> {
-        let setting = self.state().settings()?.get("isolate")?;
-        let level =
-            args.isolate.as_deref().or_else(|| setting.as_ref().and_then(|found| found.value.as_str()));
-        let only = if args.tool.is_empty() { self.list("tools.only")? } else { args.tool.clone() };
-        let scope = IsolationScope {
-            level: level.and_then(Level::named).unwrap_or_default(),
-            is_level_requested: args.isolate.is_some(),
-            only,
-            except: self.list("tools.except")?,
-            also: self.list("tools.also")?,
-        };
-        scope.resolved(self.state())
     }
 
     fn variable_request(&self, args: &IsolationArgs) -> Result<VariableRequest> {
@@ -166,7 +152,7 @@ impl RunSession<'_> {
                 request.settings.push((name.clone(), value.to_owned(), origin.clone()));
             }
         }
-        request.keep = self.list("passthrough")?;
+        request.keep = list(self.state(), "passthrough")?;
         request.keep.extend(args.keep_env.iter().cloned());
         Ok(request)
     }
@@ -195,13 +181,28 @@ impl RunSession<'_> {
         }
         Ok((name.to_owned(), value.to_owned()))
     }
+}
 
-    fn list(&self, key: &str) -> Result<Vec<String>> {
-        Ok(match self.state().settings()?.get(key)?.map(|found| found.value) {
-            Some(Value::List(words)) => words,
-            _ => Vec::new(),
-        })
-    }
+/// Scope of the isolation, as flags and settings say.
+pub(super) fn scope(state: &State, args: &IsolationArgs) -> Result<IsolationScope> {
+    let setting = state.settings()?.get("isolate")?;
+    let level = args.isolate.as_deref().or_else(|| setting.as_ref().and_then(|found| found.value.as_str()));
+    let only = if args.tool.is_empty() { list(state, "tools.only")? } else { args.tool.clone() };
+    let scope = IsolationScope {
+        level: level.and_then(Level::named).unwrap_or_default(),
+        is_level_requested: args.isolate.is_some(),
+        only,
+        except: list(state, "tools.except")?,
+        also: list(state, "tools.also")?,
+    };
+    scope.resolved(state)
+}
+
+fn list(state: &State, key: &str) -> Result<Vec<String>> {
+    Ok(match state.settings()?.get(key)?.map(|found| found.value) {
+        Some(Value::List(words)) => words,
+        _ => Vec::new(),
+    })
 }
 
 impl<'a> PreparedRun<'a> {
@@ -229,7 +230,8 @@ impl<'a> PreparedRun<'a> {
         let changes = &self.environment.changes;
         // A session for one command ends with the machine.
         let (room, durable) = (self.run.session().room().dir(), !self.run.is_ephemeral());
-        let files = shell_files(state, room, changes, durable)?;
+        let spare = self.run.spare.shell_dir(room);
+        let files = shell_files(state, room, changes, durable, spare.as_deref())?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
             // Also where this command has a value of its own: the file reads what that names.
             variables.insert(OsString::from(name), file.into());
@@ -278,10 +280,11 @@ impl<'a> PreparedRun<'a> {
 
     /// The command with its variables and no others.
     pub fn into_command(
-        self,
+        mut self,
         words: &'a [OsString],
         variables: BTreeMap<OsString, OsString>,
     ) -> IsolatedCommand<'a> {
+        self.run.spare.record(self.run.session().room().dir(), &mut self.plan);
         let has_credentials =
             !self.environment.credentials.is_empty() || self.run.state().args().credential.is_some();
         IsolatedCommand::new(self.run, self.presence, words, variables, has_credentials)

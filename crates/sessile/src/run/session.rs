@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::context::request as context_request;
 use crate::error::{Error, GuardError, Result, RunError, SessionError, UsageError};
 use crate::hook::{EnteredBy, outside};
+use crate::run::spare::{SpareUse, spare_key};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 use crate::session::lifecycle::Lifecycle;
 use crate::session::{MaxAction, Session, SessionName, Sessions};
@@ -42,6 +43,7 @@ pub struct RunSession<'a> {
     is_started: bool,
     /// Store in which it was started, and when.
     started: RefCell<Option<(Sessions, Instant)>>,
+    pub(super) spare: SpareUse,
 }
 
 /// State resolved in the session.
@@ -71,8 +73,8 @@ impl<'a> RunSession<'a> {
                 return Err(SessionError::Exists(session.label().to_owned()).into());
             }
             let state = SessionState::Call(state);
-            let started = RefCell::default();
-            return Ok(RunSession { state, session, is_ephemeral: false, is_started: false, started });
+            let (started, spare) = (RefCell::default(), SpareUse::default());
+            return Ok(RunSession { state, session, is_ephemeral: false, is_started: false, started, spare });
         }
         let name = state.pending_session()?.map(|pending| &pending.name);
         if args.existing {
@@ -82,13 +84,14 @@ impl<'a> RunSession<'a> {
             }
             .into());
         }
-        Self::start(state, name, request.operation, &args.start, args.new)
+        let key = if name.is_none() { spare_key(state, request.isolation)? } else { None };
+        Self::start(state, name, request.operation, &args.start, args.new, key)
     }
 
-    /// Starts a session for one command alone, also where the call has a session.
+    /// Starts a session for one command alone, also where the call has a session. It does not take over the spare room.
     pub fn open_ephemeral(state: &'a State, request: &RunRequest<'_>) -> Result<Self> {
         check_expected(state, request.isolation.expect.as_deref())?;
-        Self::start(state, None, request.operation, &NewSessionArgs::default(), false)
+        Self::start(state, None, request.operation, &NewSessionArgs::default(), false, None)
     }
 
     fn start(
@@ -97,11 +100,15 @@ impl<'a> RunSession<'a> {
         operation: &str,
         args: &NewSessionArgs,
         must_be_new: bool,
+        spare_key: Option<String>,
     ) -> Result<Self> {
         let usual = name.is_none().then_some(EPHEMERAL_IDLE);
         let (idle, max) = state.session_lifetime(args.idle.or(usual), args.max)?;
         let (mut started, mut is_started) = (None, false);
-        let session = match state.start_session_in(operation, name.cloned(), args.agent.clone(), idle, max) {
+        let mut spare = SpareUse::of(spare_key);
+        let (agent, life) = (args.agent.clone(), (idle, max));
+        let new = state.start_session_in(operation, name.cloned(), agent, life, spare.key.as_deref());
+        let session = match new {
             // Another call was quicker: its session is as good, unless a new one was asked for.
             Err(Error::Session(SessionError::Exists(_))) if !must_be_new => {
                 let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
@@ -111,10 +118,11 @@ impl<'a> RunSession<'a> {
                 }
             }
             Err(error) => return Err(error),
-            Ok((session, sessions)) => {
-                started = name.is_none().then(|| (sessions, Instant::now()));
+            Ok(new) => {
+                started = name.is_none().then(|| (new.sessions, Instant::now()));
+                spare.taken = RefCell::new(new.record);
                 is_started = true;
-                session
+                new.session
             }
         };
         let session = Rc::new(session);
@@ -129,6 +137,7 @@ impl<'a> RunSession<'a> {
             is_ephemeral: name.is_none(),
             is_started,
             started: RefCell::new(started),
+            spare,
         })
     }
 
@@ -165,12 +174,24 @@ impl<'a> RunSession<'a> {
             return match self.started.take() {
                 // After a longer time the database may be another one, recovered or restored.
                 Some((sessions, since)) if since.elapsed() < REUSE => {
-                    self.state().end_run_in(&self.session, sessions)
+                    let record = self.spare.take_record();
+                    self.state().end_run_in(&self.session, sessions, record.as_ref())
                 }
                 _ => self.state().end_run(&self.session),
             };
         }
         Ok(true)
+    }
+
+    /// Notes that no process of the command is left, not even one that has closed the room's lock. If nothing in the room of an
+    /// ephemeral session was changed either, [`RunSession::close`] keeps the room for the next one.
+    pub fn note_deserted(&self) {
+        self.spare.note_deserted();
+    }
+
+    /// Whether no process of the command is left, and nothing in the room was changed since the command started.
+    pub fn is_unchanged(&self) -> bool {
+        self.spare.is_unchanged(self.session.room().dir())
     }
 
     /// Whether the session was started for this command.

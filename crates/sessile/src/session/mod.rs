@@ -22,6 +22,7 @@ pub(crate) mod resolve;
 pub mod room;
 mod sessions;
 pub(crate) mod sockets;
+pub(crate) mod spare_room;
 mod stop;
 pub mod transfer;
 mod turn;

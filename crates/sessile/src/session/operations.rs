@@ -13,6 +13,7 @@ use crate::session::entries::EntryUpdate;
 use crate::session::resolve::{
     TerminalSelection, deselect_for_terminal, deselect_stopped, select_for_terminal,
 };
+use crate::session::spare_room::{self, RoomRecord};
 use crate::session::transfer::SessionExport;
 use crate::session::{EntryKind, Lifecycle, MaxAction, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
@@ -46,6 +47,15 @@ pub struct StoppedSession {
     pub processes: Vec<i32>,
     /// Names of the locks that were released.
     pub locks: Vec<String>,
+}
+
+/// Session that was started for a command.
+pub(crate) struct StartedSession {
+    pub(crate) session: Session,
+    /// The open store.
+    pub(crate) sessions: Sessions,
+    /// Record of the spare room, if the session took it over.
+    pub(crate) record: Option<RoomRecord>,
 }
 
 /// History entry of a new session; it is written in the session's transaction.
@@ -192,18 +202,18 @@ impl State {
         idle: Duration,
         max: Duration,
     ) -> Result<Session> {
-        self.start_session_in(command, name, agent, idle, max).map(|(session, _)| session)
+        self.start_session_in(command, name, agent, (idle, max), None).map(|started| started.session)
     }
 
-    /// The same. Returns the open store too.
+    /// The same. Takes the spare room over if it was prepared from the inputs with this fingerprint.
     pub(crate) fn start_session_in(
         &self,
         command: &str,
         name: Option<SessionName>,
         agent: Option<String>,
-        idle: Duration,
-        max: Duration,
-    ) -> Result<(Session, Sessions)> {
+        (idle, max): (Duration, Duration),
+        spare_key: Option<&str>,
+    ) -> Result<StartedSession> {
         // An ephemeral session is removed with its command; an operation would outlive what it is about.
         let operation = name.as_ref().map(|_| started(self, command));
         let is_ephemeral = name.is_none();
@@ -215,19 +225,25 @@ impl State {
         let sessions = self.sessions()?;
         let mut sessions = if is_ephemeral { sessions.without_sync()? } else { sessions };
         let content = InitialContent { operation, ..InitialContent::default() };
-        let session = sessions.start_with(new, &content)?;
-        Ok((session, sessions))
+        let (session, record) = sessions.start_in(new, &content, spare_key)?;
+        Ok(StartedSession { session, sessions, record })
     }
 
     /// Ends and forgets a session that was for one command alone, unless something still runs in it.
     pub fn end_run(&self, session: &Session) -> Result<bool> {
         let sessions = self.sessions()?;
-        self.end_run_in(session, if session.name.is_none() { sessions.without_sync()? } else { sessions })
+        let sessions = if session.name.is_none() { sessions.without_sync()? } else { sessions };
+        self.end_run_in(session, sessions, None)
     }
 
-    /// The same in an open store.
-    pub(crate) fn end_run_in(&self, session: &Session, mut sessions: Sessions) -> Result<bool> {
-        sessions.end_and_forget(&self.account(), session)
+    /// The same in an open store. With a record that the room still fits, the room becomes the spare one.
+    pub(crate) fn end_run_in(
+        &self,
+        session: &Session,
+        mut sessions: Sessions,
+        record: Option<&RoomRecord>,
+    ) -> Result<bool> {
+        sessions.end_and_forget(&self.account(), session, record)
     }
 
     /// Idle limit and maximum life of a session that is started: as given, else as the settings say.
@@ -342,7 +358,8 @@ impl State {
         })
     }
 
-    /// Housekeeping of every writing call: withdraws the targets of lapsed approvals, and ends a few expired sessions.
+    /// Housekeeping of every writing call: withdraws the targets of lapsed approvals, ends a few expired sessions, and removes the
+    /// spare room, whose copies may have targets that are protected from now on.
     pub fn tidy(&self) -> Result<()> {
         // Bounded, so that no command pays for a long absence; the next calls go on.
         const A_FEW: usize = 8;
@@ -350,6 +367,7 @@ impl State {
             return Ok(());
         }
         settle(self)?;
+        spare_room::remove(self.dirs().state()?, self.world())?;
         // Apart, so that no reader keeps the write-ahead log alive when the writer closes the store.
         State::from(self.call().clone()).withdraw_unapproved(None)?;
         // Looking at every conversation is not free, so only the end of a session is an occasion for it.

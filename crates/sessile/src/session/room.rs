@@ -17,6 +17,7 @@
 //! | `home/` | the same for the home directory, at isolation level `home` |
 //! | `work.json` | directories that the session added to working directories, so that they are removed with it |
 //! | `shell/` | start-up files of shells (`run::shell`) |
+//! | `record` | in a room that is or was the spare one: stamps of its entries (`session::spare_room`) |
 //! | a link | to the directory of sockets, whose path must be short; it is removed with the room |
 
 use std::ffi::OsString;
@@ -121,6 +122,19 @@ impl Room {
             }
         }
         Err(Error::io("make", &self.dir, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Marks a first use of a room that got this place just now. Returns its lock, held for the caller.
+    pub(super) fn lock_moved(&self, world: &World) -> Result<File> {
+        self.check_rooms()?;
+        self.mark(world, false)?;
+        let (path, lock) = (self.lock_path(), self.open_lock()?);
+        lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
+        // Before it was locked it may have been swept up.
+        match path.exists() {
+            true => Ok(lock),
+            false => Err(Error::io("lock", path, std::io::ErrorKind::NotFound.into())),
+        }
     }
 
     /// Whether the rooms have the mark of state beside a file, which a new room gets too.

@@ -13,6 +13,7 @@ use crate::files::{Locker, check_marked, check_private_path};
 use crate::names::ContextName;
 use crate::session::lifecycle::{Lifecycle, Times};
 use crate::session::room::{Room, RunningProcess};
+use crate::session::spare_room::{self, RoomRecord, TakenRoom};
 use crate::session::{Owner, SessionId, SessionName};
 use crate::store::{InitialContent, SessionRow, Store};
 use crate::world::World;
@@ -231,6 +232,16 @@ impl Sessions {
 
     /// The same with something in it from the start.
     pub(super) fn start_with(&mut self, new: NewSession, contents: &InitialContent) -> Result<Session> {
+        self.start_in(new, contents, None).map(|(session, _)| session)
+    }
+
+    /// The same in the spare room, if one was prepared from the inputs with this fingerprint.
+    pub(super) fn start_in(
+        &mut self,
+        new: NewSession,
+        contents: &InitialContent,
+        spare_key: Option<&str>,
+    ) -> Result<(Session, Option<RoomRecord>)> {
         let now = Moment::now(&self.world);
         if let Some(name) = &new.name {
             self.expire_named(name.as_str())?;
@@ -256,7 +267,10 @@ impl Sessions {
         // The room comes first: a row without one would be a session that cannot be used.
         let room = Room::of(&self.dir, &id);
         // While its lock is held nobody takes it for one that was left behind.
-        let _in_use = room.create(&self.world, new.name.is_some())?;
+        let (_in_use, record) = match spare_key.and_then(|key| spare_room::take(&room, &self.world, key)) {
+            Some(TakenRoom { lock, record }) => (lock, Some(record)),
+            None => (room.create(&self.world, new.name.is_some())?, None),
+        };
         // The earliest time at which it can expire: until then `gc` need not look at it.
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
         let added = self.store.add_session(&row, check_ms, contents);
@@ -267,7 +281,7 @@ impl Sessions {
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
             return Err(SessionError::Exists(name).into());
         }
-        Session::of_row(row, &self.dir)
+        Ok((Session::of_row(row, &self.dir)?, record))
     }
 
     /// A session by its id, its name, or an unambiguous beginning of its id.
@@ -345,9 +359,10 @@ impl Sessions {
     }
 
     /// Removes leftovers of killed processes: rooms without a live session, and files of deleted tickets. Returns
-    /// their number.
+    /// their number. Removes the spare room too, which is none.
     pub fn sweep(&mut self) -> Result<usize> {
         let mut swept = self.sweep_tickets()?;
+        spare_room::remove(&self.dir, &self.world)?;
         let dir = self.dir.join("rooms");
         let Ok(rooms) = std::fs::read_dir(&dir) else { return Ok(swept) };
         check_private_path(&dir)?;
@@ -402,17 +417,27 @@ impl Sessions {
     /// Ends a session in which nothing runs. Returns false if something does.
     pub(super) fn end(&mut self, user: &str, session: &Session, reason: &str) -> Result<bool> {
         let (id, now_ms) = (session.id.as_str(), self.now_ms());
-        self.leave(session, |store| store.end_session(user, id, now_ms, reason).map(drop))
+        self.leave(session, None, |store| store.end_session(user, id, now_ms, reason).map(drop))
     }
 
-    /// The same, and deletes it, in one transaction.
-    pub(super) fn end_and_forget(&mut self, user: &str, session: &Session) -> Result<bool> {
+    /// The same, and deletes it, in one transaction. With a record that the room still fits, the room becomes the spare one.
+    pub(super) fn end_and_forget(
+        &mut self,
+        user: &str,
+        session: &Session,
+        record: Option<&RoomRecord>,
+    ) -> Result<bool> {
         let id = session.id.as_str();
-        self.leave(session, |store| store.end_and_forget_session(user, id).map(drop))
+        self.leave(session, record, |store| store.end_and_forget_session(user, id).map(drop))
     }
 
     /// Changes the row of a session in which nothing runs, and removes the room. Returns false if something runs.
-    fn leave(&mut self, session: &Session, change: impl FnOnce(&mut Store) -> Result<()>) -> Result<bool> {
+    fn leave(
+        &mut self,
+        session: &Session,
+        record: Option<&RoomRecord>,
+        change: impl FnOnce(&mut Store) -> Result<()>,
+    ) -> Result<bool> {
         let room = session.room();
         if !room.exists() {
             return change(&mut self.store).map(|()| true);
@@ -426,7 +451,9 @@ impl Sessions {
         };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         change(&mut self.store)?;
-        room.remove(&self.world)?;
+        if !record.is_some_and(|record| spare_room::keep(room, &self.world, record)) {
+            room.remove(&self.world)?;
+        }
         // Held until the room is gone, so that no command enters it meanwhile.
         drop(alone);
         Ok(true)

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::NoFollowDir;
 
 /// A link in the room to the directory.
-const LINK: &str = "sockets";
+pub(super) const LINK: &str = "sockets";
 /// A file in the directory that names its session. Without it the directory is not the session's to remove.
 const OWNER: &str = ".session";
 

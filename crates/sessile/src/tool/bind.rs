@@ -81,6 +81,11 @@ impl AppliedBinding {
         profile.targets.iter().all(|set| value(&self.bindings, &set.name) == value(bindings, &set.name))
     }
 
+    /// Takes the stamps of the files again, after this program has changed their times.
+    pub(crate) fn renew_stamps(&mut self) {
+        self.stamps.iter_mut().for_each(|(path, stamp)| *stamp = Stamp::of(path));
+    }
+
     /// Whether the binding is up to date: the context's bindings and the files are unchanged.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         self.bindings == *bindings && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)

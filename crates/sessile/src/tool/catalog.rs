@@ -172,6 +172,14 @@ impl Tools<'_> {
         }
     }
 
+    /// The user's files of profiles and their directory, which changes with every new file.
+    pub(crate) fn user_sources(&self) -> Result<Vec<PathBuf>> {
+        let Some(dir) = self.user_dir() else { return Ok(Vec::new()) };
+        let mut sources = toml_files(&dir)?;
+        sources.push(dir);
+        Ok(sources)
+    }
+
     fn user_dir(&self) -> Option<PathBuf> {
         match self.state.source() {
             // `--config` and `--no-config` leave out whatever else the user has configured.

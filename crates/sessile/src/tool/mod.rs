@@ -19,6 +19,7 @@
 //! | `protection`, `withheld` | targets that only guarded contexts bind; removing them from the copies of other sessions |
 //! | `variable_reach` | variables that reach such a target |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
+//! | `inputs` | the user's files that a preparation depends on |
 //! | `drift` | pinned values that a command of the session has moved |
 //! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
 //!
@@ -35,6 +36,7 @@ mod current;
 mod drift;
 mod edit;
 pub(crate) mod gitconfig;
+mod inputs;
 mod oversize;
 mod parse_profile;
 mod paths;
@@ -79,8 +81,9 @@ pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
 pub(crate) use bind::filled;
 pub(crate) use binding::check_binding;
+pub(crate) use inputs::is_unguarded;
 pub(crate) use paths::{ORIGINALS, SessionPaths};
-pub(crate) use prepare::withdraw;
+pub(crate) use prepare::{prepare_for, restricts, withdraw};
 pub(crate) use protection::{OriginalFiles, targets_of};
 pub(crate) use salvage::salvage;
 pub(crate) use seed::{is_like, is_variable_like, make_dir as make_room_dir};

@@ -113,6 +113,9 @@ pub struct Plan {
     /// Whether this call has prepared it.
     #[serde(skip)]
     pub(crate) is_new: bool,
+    /// Stamps of the user's files that it depends on, if another session may use the room.
+    #[serde(skip)]
+    pub(crate) inputs: Option<Vec<String>>,
 }
 
 impl Plan {

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use crate::context::{Bindings, Context, Guard};
 use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
-use crate::session::Session;
+use crate::session::{Session, spare_room};
 use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, Stamp, is_strict};
 use crate::tool::catalog::Source;
 use crate::tool::drift::{drift_of, moved_targets};
+use crate::tool::inputs::{PreparationInputs, is_unguarded};
 use crate::tool::paths::{SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool};
 use crate::tool::plant::places;
@@ -37,6 +38,17 @@ pub fn prepare(
     session: &Session,
     wanted: &IsolationScope,
     context: Option<&Context>,
+) -> Result<Plan> {
+    prepare_for(state, session, wanted, context, false)
+}
+
+/// The same for the first command of a session, whose room may have been prepared for an earlier session.
+pub(crate) fn prepare_for(
+    state: &State,
+    session: &Session,
+    wanted: &IsolationScope,
+    context: Option<&Context>,
+    is_taken: bool,
 ) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
@@ -65,7 +77,7 @@ pub fn prepare(
     };
     if is_done(&plan) {
         // On the fast path too: the working directory may be another one than last time.
-        return plant_work(plan, false);
+        return plant_work(plan, is_taken);
     }
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
     // Read again under the lock: another command may have prepared the room during the wait.
@@ -126,12 +138,21 @@ pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
 }
 
 /// Whether a tool's copies are to hold only what the context binds: a setting for the tool is stronger than the context.
-fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Result<bool> {
+pub(crate) fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Result<bool> {
     let said = state.settings()?.get(&format!("tools.{tool}.{STRICT}"))?;
     Ok(match said.map(|found| found.value) {
         Some(Value::Bool(is_strict)) => is_strict,
         _ => is_strict(bindings),
     })
+}
+
+/// Sets the times of the copies back, so that every later change of one shows in its time.
+fn backdate_all(room: &Path, plan: &mut Plan) -> Option<()> {
+    for name in spare_room::entries_of(room)? {
+        spare_room::backdate(&room.join(name))?;
+    }
+    plan.bound.iter_mut().for_each(AppliedBinding::renew_stamps);
+    Some(())
 }
 
 fn is_any_guarded(contexts: &[Context]) -> bool {
@@ -196,6 +217,8 @@ pub(super) struct Preparation<'a> {
 
 impl Preparation<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &IsolationScope, context: Option<&Context>) -> Result<Plan> {
+        let mut inputs = self.inputs(&plan, wanted, context)?;
+        let warnings = self.state.warning_count();
         let sources = self.sources()?;
         let contexts = self.state.contexts().user_contexts()?;
         let tools = self.state.tools();
@@ -206,6 +229,10 @@ impl Preparation<'_> {
         let targets = self.protected(&contexts, &all, context)?;
         let reaches: Vec<TargetReach> = all.iter().flat_map(|(profile, _)| profile.reaches.clone()).collect();
         let profiles = wanted_profiles(all, wanted, context, &targets)?;
+        inputs = inputs.filter(|_| targets.is_empty()).and_then(|mut inputs| {
+            inputs.add_profiles(&profiles, &self.places, context)?;
+            Some(inputs)
+        });
         let locker = self.state.locker()?;
         let withholding = Withholding {
             state: self.state,
@@ -332,6 +359,14 @@ impl Preparation<'_> {
         }
         plan.withheld = Some(withholding.record(&plan, withheld));
         plan.is_new = true;
+        // A warning is for the session that is warned.
+        let is_complete = |plan: &Plan| {
+            plan.tools.iter().all(|tool| tool.oversized.is_none() && tool.linked.is_empty())
+                && self.state.warning_count() == warnings
+        };
+        plan.inputs = inputs
+            .filter(|_| is_complete(&plan))
+            .and_then(|inputs| backdate_all(&self.places.room, &mut plan).map(|()| inputs.into_lines()));
         Plan::save_copies(&copies, self.dir, durable)?;
         plan.save(self.dir, durable)?;
         Ok(plan)
@@ -342,6 +377,22 @@ impl Preparation<'_> {
     fn sources(&self) -> Result<Vec<(PathBuf, Option<Stamp>)>> {
         let files = self.state.contexts().user_sources()?;
         Ok(files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect())
+    }
+
+    /// Stamps of what the preparation depends on, if the room may be used by another session afterwards.
+    fn inputs(
+        &self,
+        plan: &Plan,
+        wanted: &IsolationScope,
+        context: Option<&Context>,
+    ) -> Result<Option<PreparationInputs<'_>>> {
+        let is_own = self.is_durable() || !plan.tools.is_empty() || !is_unguarded(context);
+        if is_own || wanted.level != Level::Env || crate::hook::is_blocked(self.session) {
+            return Ok(None);
+        }
+        let files = self.state.contexts().user_sources()?;
+        let files = files.into_iter().chain(self.state.tools().user_sources()?);
+        Ok(PreparationInputs::of(self.state, files))
     }
 
     /// The protected targets that a session of this context does not have.

@@ -51,7 +51,7 @@ pub struct SeedCopy {
     pub original: Option<String>,
 }
 
-/// Existing sources of a seed. A path in the user's own variable is relative to the working directory.
+/// Existing sources of a seed; `tool::inputs` lists the same paths. A path in the user's own variable is relative to the working directory.
 pub(crate) fn sources(
     seed: &Seed,
     places: &SessionPaths,

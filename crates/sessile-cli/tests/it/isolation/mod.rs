@@ -22,6 +22,7 @@ mod reach_files;
 mod rooms;
 pub(crate) mod run;
 mod shells;
+mod spare;
 mod strict;
 mod strict_files;
 mod terminal;

@@ -69,13 +69,15 @@ mod which_session {
     }
 
     #[test]
-    fn an_ephemeral_one_leaves_nothing() {
+    fn ephemeral_one_leaves_at_most_a_spare_room() {
         let home = home();
         let seen = run(&home, &[], &["sh", "-c", "ls -d \"${KUBECONFIG%/kube/config}\""]).ok().stdout();
         assert!(seen.contains("/rooms/"), "{seen}");
         run(&home, &[], &["false"]).run().exit(1);
         run(&home, &[], &["/nonexistent"]).run().exit(127);
         assert_eq!(all_sessions(&home), Vec::<serde_json::Value>::new());
+        assert!(rooms(&home).iter().all(|room| room.ends_with("spare")), "{:?}", rooms(&home));
+        home.call(&["session", "gc"]).ok();
         assert_eq!(rooms(&home), Vec::<PathBuf>::new());
         assert_eq!(crate::history(&home).as_array().unwrap().len(), 0);
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::context::is_variable_name;
 use crate::error::Result;
-use crate::files::LockedDir;
+use crate::files::{LockedDir, NO_FOLLOW};
 use crate::run::VariableChange;
 use crate::run::shell::Shell;
 use crate::state::State;
@@ -33,18 +33,20 @@ const BASH_FILE: &str = "bash";
 const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
 
 /// Start-up files for commands with these changes, written unless they are complete; as values of
-/// [`SHELL_FILE_VARIABLES`]. They are synced if the session survives a crash of the machine.
+/// [`SHELL_FILE_VARIABLES`]. They are synced if the session survives a crash of the machine. `spare` is a directory with the files
+/// of an earlier session, which are used again.
 pub(in crate::run) fn shell_files(
     state: &State,
     room: &Path,
     changes: &[VariableChange],
     durable: bool,
+    spare: Option<&Path>,
 ) -> Result<[PathBuf; 2]> {
     let files = Files { durable, ..Files::of(state, room, changes, None) };
     let (bash, zsh) = (files.dir.join(BASH_FILE), files.dir.join("zsh"));
     // A file that was not synced can be empty after a power cut.
     let is_complete = bash.metadata().is_ok_and(|found| found.len() > 0);
-    if !is_complete {
+    if !is_complete && !spare.is_some_and(|spare| files.rewrite(spare)) {
         // bash's file last: its content says that all files are complete.
         files.write_zsh(state)?;
         files.write(state, BASH_FILE, &files.bash())?;
@@ -96,6 +98,20 @@ impl<'a> Files<'a> {
         changes.iter().for_each(|change| (&change.name, &change.value).hash(&mut hasher));
         let dir = room.join("shell").join(format!("{:016x}", hasher.finish()));
         Files { dir, own, changes, mark, durable: false }
+    }
+
+    /// Writes all files into those of another directory, which then gets the name of this one. Returns `false` if that fails.
+    fn rewrite(&self, spare: &Path) -> bool {
+        let put = |name: &str, text: &str| {
+            let file =
+                OpenOptions::new().write(true).truncate(true).custom_flags(NO_FOLLOW).open(spare.join(name));
+            file.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
+        };
+        let (here, names) = (self.dir.join("zsh"), self.names());
+        let zsh = |name: &&str| put(&format!("zsh/{name}"), &self.zsh(name, &names, &here));
+        ZSH_FILES.iter().all(zsh)
+            && put(BASH_FILE, &self.bash())
+            && rustix::fs::rename(spare, &self.dir).is_ok()
     }
 
     pub(super) fn write(&self, state: &State, name: &str, text: &str) -> Result<PathBuf> {
@@ -166,8 +182,7 @@ impl<'a> Files<'a> {
     /// Writes start-up files that zsh reads instead of the user's own. Each of them sources the user's file, with the
     /// user's `ZDOTDIR`. The session's variables are set again afterwards.
     pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
-        let here = self.dir.join("zsh");
-        let names = self.names();
+        let (here, names) = (self.dir.join("zsh"), self.names());
         for name in ZSH_FILES {
             self.write(state, &format!("zsh/{name}"), &self.zsh(name, &names, &here))?;
         }
