@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 
 use crate::context::{Bindings, Context, Guard};
 use crate::files::has_current_times;
-use crate::session::spare_room::{MOST_STAMPS, source_line};
+use crate::session::spare_room::{self, MOST_STAMPS, source_line};
 use crate::state::State;
+use crate::tool::bind::AppliedBinding;
 use crate::tool::binding::binding_values;
 use crate::tool::paths::{Originals, SessionPaths};
+use crate::tool::plan::Plan;
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{DEEPEST, bound_source, is_backup, is_like};
 
@@ -160,6 +162,15 @@ fn candidates(seed: &Seed, places: &SessionPaths, own: Option<OsString>) -> Opti
     // A device changes with every use.
     let paths: Vec<PathBuf> = paths.into_iter().filter(|path| path != Path::new("/dev/null")).collect();
     paths.iter().all(|path| path.is_absolute()).then_some(paths)
+}
+
+/// Sets the times of the copies in a room back, so that every later change of one shows in its time.
+pub(super) fn backdate_all(room: &Path, plan: &mut Plan) -> Option<()> {
+    for name in spare_room::entries_of(room)? {
+        spare_room::backdate(&room.join(name))?;
+    }
+    plan.bound.iter_mut().for_each(AppliedBinding::renew_stamps);
+    Some(())
 }
 
 /// Whether a room for a context may be kept for another session: nothing in it needs a person's consent.

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use crate::context::{Bindings, Context, Guard};
 use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
-use crate::session::{Session, spare_room};
+use crate::session::Session;
 use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, Stamp, is_strict};
 use crate::tool::catalog::Source;
 use crate::tool::drift::{drift_of, moved_targets};
-use crate::tool::inputs::{PreparationInputs, is_unguarded};
+use crate::tool::inputs::{PreparationInputs, backdate_all, is_unguarded};
 use crate::tool::paths::{SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool};
 use crate::tool::plant::places;
@@ -144,15 +144,6 @@ pub(crate) fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Resul
         Some(Value::Bool(is_strict)) => is_strict,
         _ => is_strict(bindings),
     })
-}
-
-/// Sets the times of the copies back, so that every later change of one shows in its time.
-fn backdate_all(room: &Path, plan: &mut Plan) -> Option<()> {
-    for name in spare_room::entries_of(room)? {
-        spare_room::backdate(&room.join(name))?;
-    }
-    plan.bound.iter_mut().for_each(AppliedBinding::renew_stamps);
-    Some(())
 }
 
 fn is_any_guarded(contexts: &[Context]) -> bool {
