@@ -367,7 +367,9 @@ impl State {
             return Ok(());
         }
         settle(self)?;
-        spare_room::remove(self.dirs().state()?, self.world())?;
+        if *self.source() == ConfigSource::Usual {
+            spare_room::remove(self.dirs().state()?, self.world())?;
+        }
         // Apart, so that no reader keeps the write-ahead log alive when the writer closes the store.
         State::from(self.call().clone()).withdraw_unapproved(None)?;
         // Looking at every conversation is not free, so only the end of a session is an occasion for it.

@@ -362,7 +362,10 @@ impl Sessions {
     /// their number. Removes the spare room too, which is none.
     pub fn sweep(&mut self) -> Result<usize> {
         let mut swept = self.sweep_tickets()?;
-        spare_room::remove(&self.dir, &self.world)?;
+        // In the state beside a `--config` file it would be a stranger's.
+        if !self.store.is_marked() {
+            spare_room::remove(&self.dir, &self.world)?;
+        }
         let dir = self.dir.join("rooms");
         let Ok(rooms) = std::fs::read_dir(&dir) else { return Ok(swept) };
         check_private_path(&dir)?;

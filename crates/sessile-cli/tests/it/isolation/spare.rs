@@ -289,7 +289,14 @@ fn state_beside_a_config_file_keeps_no_spare_room() {
     let home = furnished();
     home.write("own.toml", "");
     home.call(&["--config", "own.toml", "run", "--", "true"]).ok();
-    assert!(!home.path("own.toml.state/rooms/spare").exists());
+    let spare = home.path("own.toml.state/rooms/spare");
+    assert!(!spare.exists());
+    // What a checkout adds there is not touched.
+    home.call(&["--config", "own.toml", "session", "start"]).ok();
+    std::fs::create_dir(&spare).unwrap();
+    home.call(&["--config", "own.toml", "session", "gc"]).ok();
+    home.call(&["--config", "own.toml", "run", "--", "true"]).ok();
+    assert!(spare.exists());
 }
 
 /// A daemon that has closed every descriptor, the room's lock among them, still has its directory.
