@@ -6,14 +6,14 @@
 //! | step | order |
 //! |---|---|
 //! | record | right before the command starts: a stamp of every entry (`RoomRecord`) |
-//! | keep | after the row of the session is gone: compares the stamps, writes the record, renames the room to `rooms/spare` |
+//! | keep | after the deletion of the session's row: compares the stamps, writes the record, renames the room to `rooms/spare` |
 //! | take | renames `rooms/spare` to the room of the new session, locks it, checks the record, replaces the old id in the files |
 //!
 //! A record names the inputs of the preparation (`key`), every file of the user's that was read or was missing (`sources`), and every
 //! entry of the room. A spare room with any other stamp is not used. It counts in one boot and for [`LONGEST`]: nothing is synced.
 //!
 //! Each step changes owners by one rename. A process that is killed in between leaves either a spare room or a room without a
-//! session, which `session gc` removes. Whoever removes the spare room renames it first, so that nobody takes it meanwhile.
+//! session, which `session gc` removes. A process that removes the spare room renames it first, so that no session takes it meanwhile.
 //!
 //! Not kept: a room that holds protected targets or whose context has a guard, with a moved home, of the state beside a `--config`
 //! file, or with anything in it that was changed. The caller must know that no process of the command is left, not even one
@@ -109,7 +109,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// Record of a spare room: what it was prepared from, and its entries.
+/// Record of a spare room: stamps of its entries, and of the files that they were copied from.
 #[derive(Debug)]
 pub(crate) struct RoomRecord {
     /// Fingerprint of the preparation's inputs.
@@ -221,7 +221,7 @@ pub(crate) struct TakenRoom {
     pub(super) lock: File,
 }
 
-/// Makes the spare room that of a session. `None` if there is none, or another preparation would be needed.
+/// Makes the spare room that of a session. `None` without a spare room, or if another preparation would be needed.
 pub(super) fn take(room: &Room, world: &World, key: &str) -> Option<TakenRoom> {
     let spare = room.dir().with_file_name(NAME);
     move_to(&spare, room.dir()).ok()?;
@@ -274,13 +274,13 @@ pub(crate) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("rooms").join(NAME)
 }
 
-/// Removes the spare room. Returns whether there was one.
+/// Removes the spare room. Returns `false` if it did not exist.
 pub(crate) fn remove(state_dir: &Path, world: &World) -> Result<bool> {
     let spare = path(state_dir);
     if spare.symlink_metadata().is_err() {
         return Ok(false);
     }
-    // Under another name nobody takes it. A process that is killed now leaves a room without a session.
+    // Under another name no session takes it. A process that is killed now leaves a room without a session.
     let room = Room::of(state_dir, &SessionId::new(world.now().as_millisecond())?);
     match move_to(&spare, room.dir()) {
         Ok(()) => room.remove(world).map(|()| true),
@@ -345,7 +345,7 @@ fn add_entries(room: &Path, below: &Path, found: &mut Vec<String>) -> Option<()>
     Some(())
 }
 
-/// Whether an entry is written anew for each session.
+/// Whether an entry is rewritten for each session.
 fn is_own(name: &str) -> bool {
     PLANS.contains(&name) || name == SHELL || name.starts_with("shell/")
 }
@@ -435,16 +435,14 @@ fn exchange(one: &Path, other: &Path) -> bool {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok()
 }
 
-/// Writes a text into a file in place, which nobody else reads.
-fn put(path: &Path, text: &str) -> Option<()> {
-    let open = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .custom_flags(NO_FOLLOW)
-        .open(path);
-    open.ok()?.write_all(text.as_bytes()).ok()
+/// Writes a text into a file in place, which no other process reads. A file that is emptied first is written to the disk at once by ext4.
+pub(crate) fn put(path: &Path, text: &str) -> Option<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_FOLLOW);
+    let mut file = options.open(path).ok()?;
+    file.write_all(text.as_bytes()).ok()?;
+    let length = u64::try_from(text.len()).ok()?;
+    if file.metadata().ok()?.len() == length { Some(()) } else { file.set_len(length).ok() }
 }
 
 /// Locks a room that was renamed.

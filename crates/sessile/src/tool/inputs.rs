@@ -1,6 +1,6 @@
 //! Files of the user that a preparation depends on, with stamps. A room that was prepared from the same stamps has the same copies.
 //!
-//! The stamps are taken before anything is read: a change meanwhile must be noticed by whoever compares them. Paths that do not
+//! The stamps are taken before anything is read: a change meanwhile changes the stamps that are compared later. Paths that do not
 //! exist are recorded too, because the preparation looked for them.
 //!
 //! Not for named sessions, which keep their copies whatever becomes of the originals.
@@ -36,7 +36,7 @@ pub(super) struct PreparationInputs<'a> {
 }
 
 impl<'a> PreparationInputs<'a> {
-    /// Stamps of the files that define contexts and tools. `None` if they cannot be told.
+    /// Stamps of the files that define contexts and tools. `None` if a path cannot be recorded.
     pub(super) fn of(state: &'a State, sources: impl Iterator<Item = PathBuf>) -> Option<Self> {
         let (lines, seen, devices, inside) = Default::default();
         let mut inputs = PreparationInputs { state, lines, seen, devices, inside };
@@ -46,7 +46,7 @@ impl<'a> PreparationInputs<'a> {
         Some(inputs)
     }
 
-    /// Adds the files that the profiles copy. `None` if they cannot be told, or are too many.
+    /// Adds the files that the profiles copy. `None` if a path cannot be recorded, or the files are too many.
     pub(super) fn add_profiles(
         &mut self,
         profiles: &[Profile],

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 
 use crate::context::is_variable_name;
 use crate::error::Result;
-use crate::files::{LockedDir, NO_FOLLOW};
+use crate::files::LockedDir;
 use crate::run::VariableChange;
 use crate::run::shell::Shell;
+use crate::session::spare_room::put;
 use crate::state::State;
 use crate::tool::Originals;
 
@@ -102,11 +103,7 @@ impl<'a> Files<'a> {
 
     /// Writes all files into those of another directory, which then gets the name of this one. Returns `false` if that fails.
     fn rewrite(&self, spare: &Path) -> bool {
-        let put = |name: &str, text: &str| {
-            let file =
-                OpenOptions::new().write(true).truncate(true).custom_flags(NO_FOLLOW).open(spare.join(name));
-            file.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
-        };
+        let put = |name: &str, text: &str| put(&spare.join(name), text).is_some();
         let (here, names) = (self.dir.join("zsh"), self.names());
         let zsh = |name: &&str| put(&format!("zsh/{name}"), &self.zsh(name, &names, &here));
         ZSH_FILES.iter().all(zsh)
