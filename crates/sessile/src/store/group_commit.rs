@@ -465,7 +465,7 @@ mod tests {
                 move || {
                     let change = move |connection: &Connection| {
                         insert(connection, 0, number)?;
-                        if number % 2 == 0 {
+                        if number.is_multiple_of(2) {
                             std::panic::resume_unwind(Box::new("planned"));
                         }
                         Ok(())

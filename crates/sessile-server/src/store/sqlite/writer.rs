@@ -30,7 +30,7 @@ const WAITING_EACH: usize = 64;
 
 /// A change to make.
 struct Job {
-    apply: Box<dyn FnOnce(&Connection, i64) -> Result<AppliedJob> + Send>,
+    apply: ApplyChange,
     /// Whether it may turn out that the change needs no sync.
     may_skip_sync: bool,
 }
@@ -42,6 +42,7 @@ struct AppliedJob {
     reply: WriteCallback,
 }
 
+type ApplyChange = Box<dyn FnOnce(&Connection, i64) -> Result<AppliedJob> + Send>;
 type WriteCallback = Box<dyn FnOnce(CommitResult) + Send>;
 
 /// Whether the transaction of a change was committed.
