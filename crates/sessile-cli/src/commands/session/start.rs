@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 use sessile::error::UsageError;
+use sessile::secrets::is_secret;
 use sessile::session::SessionName;
 
 use crate::backend::{SessionSpec, StateBackend};
@@ -14,6 +15,9 @@ use crate::commands::session::attach::report_selection;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::remote::ServerArgs;
+
+/// Hint against a secret in a label.
+const STORE_IT: &str = "store it in the vault: {name} auth set NAME; a label is listed and exported";
 
 /// Start a session and print its id
 ///
@@ -71,6 +75,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if sessile::json::is_reserved(key) {
             let (name, reason) = (key.to_owned(), "the name is reserved".into());
             return Err(UsageError::InvalidName { what: "label", name, reason }.into());
+        }
+        // Labels are stored, listed and exported.
+        if is_secret(key, value) {
+            let place = format!("--label {key}");
+            return Err(UsageError::SecretRefused { place, instead: STORE_IT }.into());
         }
         labels.insert(key.to_owned(), value.to_owned());
     }

@@ -152,6 +152,18 @@ fn a_start_that_fails_leaves_what_it_would_have_replaced() {
 }
 
 #[test]
+fn label_with_a_secret_is_refused() {
+    let home = home_with(&["prod"]);
+    for label in ["token=s3cr3t", "url=https://u:s3cr3t@h.example/"] {
+        let done = home.call(&["session", "start", "--label", label, "-ojson"]).run().exit(2);
+        assert_eq!(done.code(), "SECRET_REFUSED", "{label}");
+        assert!(!done.told().contains("s3cr3t"), "{}", done.told());
+    }
+    assert_eq!(live(&home), [""; 0]);
+    home.call(&["session", "start", "--label", "team=web"]).ok();
+}
+
+#[test]
 fn on_a_terminal_it_becomes_the_terminals_session() {
     let home = home_with(&["staging", "prod"]);
     let (mut shell, mut other) = (home.shell(), home.shell());
