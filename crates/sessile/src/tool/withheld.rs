@@ -27,7 +27,7 @@ use crate::tool::target::{
 use crate::tool::variable_reach::{VariableReach, field_forms};
 
 /// Number of the rules by which this program withholds targets.
-const RULES: u32 = 6;
+const RULES: u32 = 7;
 
 /// Most entries of one directory whose changes are noticed.
 const MOST_ENTRIES: usize = 200;
@@ -345,6 +345,11 @@ pub(crate) fn own_variables(state: &State, session: &Session) -> Vec<(String, St
     own
 }
 
+/// A path below a place; the place itself if the path is empty.
+fn below(place: &Path, path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { place.to_owned() } else { place.join(path) }
+}
+
 /// Whether a context binds a target by its name.
 fn binds(context: &Context, tool: &str, key: &str, name: &str) -> bool {
     let bindings = context.tools.iter().filter(|(bound, _)| bound == tool).flat_map(|(_, bindings)| bindings);
@@ -471,6 +476,17 @@ impl Withholding<'_> {
         let is_bound = self.binds_key(target);
         // Read before the target is removed, because removing it may empty the selection.
         let selected = if is_bound { None } else { selection.selected(&target.key) };
+        // A binding selects in the tool's own copies, and never at the usual place beside them.
+        let usual = |(copy, default): &(PathBuf, PathBuf), file: &str| {
+            Path::new(file).strip_prefix(copy).map_or_else(|_| PathBuf::new(), |rest| below(default, rest))
+        };
+        let usual_selected: Vec<Option<String>> = defaults
+            .iter()
+            .map(|default| {
+                let locate = |file: &str| usual(default, file);
+                ToolSelection { profile, locate: &locate, fill: &fill }.selected(&target.key)
+            })
+            .collect();
         let copies =
             TargetCopies { sets: &profile.targets, room, locker: self.locker, fill: &fill, defaults };
         let is_of_target = |field: &str, value: &str| {
@@ -482,10 +498,19 @@ impl Withholding<'_> {
         };
         let entry = target.as_entry(&is_of_target);
         let mut aliases = copies.withhold(&entry)?;
+        let is_target = |name: &str| {
+            name == target.name || aliases.iter().any(|alias| alias == name) || copies.is_named(&entry, name)
+        };
+        for (default, selected) in defaults.iter().zip(usual_selected) {
+            let locate = |file: &str| usual(default, file);
+            let selection = ToolSelection { profile, locate: &locate, fill: &fill };
+            if selected.is_some_and(|name| is_target(&name)) {
+                selection.deselect(&target.key, self.locker)?;
+            }
+            selection.remove_copied(&target.key, &is_of_target, self.locker)?;
+        }
         let deselected = match selected {
-            Some(name)
-                if name == target.name || aliases.contains(&name) || copies.is_named(&entry, &name) =>
-            {
+            Some(name) if is_target(&name) => {
                 selection.deselect(&target.key, self.locker)?;
                 Some(name)
             }

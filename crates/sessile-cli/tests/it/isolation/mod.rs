@@ -13,6 +13,7 @@ mod pins;
 mod pins_files;
 pub(crate) mod protected;
 mod protected_approval;
+mod protected_defaults;
 mod protected_files;
 mod protected_variables;
 mod race;
