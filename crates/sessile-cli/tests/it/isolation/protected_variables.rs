@@ -463,6 +463,59 @@ fn kube_alias_is_withheld_in_every_spelling_of_user_and_server() {
     assert_eq!(names, "dev\n");
 }
 
+/// Files of a user are named relative to the kubeconfig; a helper's defaults may be written or not.
+#[test]
+fn kube_user_is_known_in_every_spelling_of_its_files() {
+    let spellings = [
+        ("{tokenFile: PF}", "{tokenFile: PF}"),
+        ("{tokenFile: PF}", "{tokenFile: ./PF, as: admin}"),
+        ("{tokenFile: PF}", "{tokenFile: HOME/.kube/x/../PF}"),
+        ("{tokenFile: /a/PF}", "{tokenFile: '/a/./PF'}"),
+        ("{client-certificate: c, client-key: pki/k}", "{client-certificate: /d, client-key: pki//k}"),
+        ("{exec: {command: ./h, args: [a]}}", "{exec: {command: ./h, args: [a]}}"),
+        ("{exec: {command: ./h, args: [a]}}", "{exec: {command: HOME/.kube/h, args: [a]}}"),
+        ("{exec: {command: h, args: [a]}}", "{exec: {command: h, args: [a], interactiveMode: IfAvailable}}"),
+        (
+            "{exec: {command: h, args: [a]}}",
+            "{exec: {command: h, args: [a], env: null, provideClusterInfo: false}}",
+        ),
+        ("{exec: {command: h}}", "{exec: {command: h, args: [], env: [], apiVersion: v1}}"),
+    ];
+    let servers = [
+        "https://p.example:6443/./",
+        "https://p.example:6443/%2e",
+        "https://p%2Eex%61mple:6443",
+        "https://p.example:6443/a/..",
+    ];
+    let own = "https://p.example:6443";
+    let cases = spellings
+        .map(|(user, alias)| (user, alias, own))
+        .into_iter()
+        .chain(servers.map(|server| ("{token: t}", "{token: t}", server)));
+    let mut wrong = Vec::new();
+    for (user, alias, server) in cases {
+        let home = home();
+        let alias = alias.replace("HOME", home.path("").display().to_string().trim_end_matches('/'));
+        home.write(
+            ".kube/config",
+            format!(
+                "apiVersion: v1\nkind: Config\nclusters:\n- {{name: p, cluster: {{server: '{own}'}}}}\n- {{name: a, cluster: {{server: '{server}'}}}}\n\
+                 users:\n- {{name: p, user: {user}}}\n- {{name: a, user: {alias}}}\n- {{name: d, user: {{exec: {{command: h, args: [b]}}}}}}\n\
+                 - {{name: f, user: {{tokenFile: other/PF}}}}\n\
+                 contexts:\n- {{name: production, context: {{cluster: p, user: p}}}}\n- {{name: alias, context: {{cluster: a, user: a}}}}\n\
+                 - {{name: dev, context: {{cluster: p, user: d}}}}\n- {{name: file, context: {{cluster: p, user: f}}}}\n"
+            ),
+        );
+        let context = "guard = \"explicit\"\n[tools.kubectl]\ncontext = \"production\"\n";
+        home.write(".config/sessile/contexts/production.toml", context);
+        let names = run(&home, &[], &["kubectl", "config", "get-contexts", "-o", "name"]).ok().stdout();
+        if names != "dev\nfile\n" {
+            wrong.push(format!("{user} {alias} {server}: {names:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn kube_tokens_under_unknown_keys_are_not_copied() {
     let home = home();

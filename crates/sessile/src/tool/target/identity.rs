@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::Result;
 use crate::settings::trust::fingerprint;
@@ -122,22 +122,25 @@ impl<'p> LoadedSets<'p> {
 
     /// Elements of the values that a field has in an entry.
     fn elements(&mut self, set: &str, name: &str, field: IdentityField<'_>) -> Vec<String> {
-        let values: Vec<String> = field.alternatives().flat_map(|one| self.values(set, name, one)).collect();
+        let values: Vec<String> =
+            field.alternatives().flat_map(|one| self.values(set, name, one, field)).collect();
         values.into_iter().flat_map(|value| field.elements(value)).collect()
     }
 
     /// Values of a field. `SET:FIELD` is a field of the entry that is referred to.
-    fn values(&mut self, set: &str, name: &str, field: &str) -> Vec<String> {
+    fn values(&mut self, set: &str, name: &str, path: &str, field: IdentityField<'_>) -> Vec<String> {
         let mut values = Vec::new();
-        match field.split_once(':') {
-            Some((other, field)) => {
+        match path.split_once(':') {
+            Some((other, path)) => {
                 for referred in self.references(set, name, other) {
-                    values.extend(self.values(other, &referred, field));
+                    values.extend(self.values(other, &referred, path, field));
                 }
             }
             None => {
                 for (at, position) in self.named(set, name) {
-                    values.extend(self.places[at].entries[position].value(field));
+                    let loaded = &mut self.places[at];
+                    let value = loaded.entries[position].value(path);
+                    values.extend(value.into_iter().flat_map(|value| field.resolved(value, &loaded.path)));
                 }
             }
         }
@@ -147,24 +150,68 @@ impl<'p> LoadedSets<'p> {
     }
 }
 
-/// A field of an identity or a reference: `|` separates alternatives, `,` before the name takes each element of a list, `~`
-/// ignores case, `@` compares addresses; `?` after it lets it be absent, with the default behind.
+/// A field of an identity or a reference: `|` separates alternatives, `,` before the name takes each element of a list; then
+/// `~` ignores case, `@` compares addresses, `#` numbers, `/` paths, `!` commands; `?` after it lets it be absent, with the
+/// default behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdentityField<'a> {
     pub(crate) name: &'a str,
     is_list: bool,
-    ignores_case: bool,
-    is_address: bool,
+    comparison: Comparison,
     default: Option<&'a str>,
+}
+
+/// How values of a field are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Exact,
+    AnyCase,
+    Address,
+    Number,
+    /// Paths, which are relative to the file that names them.
+    Path,
+    /// Commands, which are paths if they contain a slash.
+    Command,
 }
 
 impl<'a> IdentityField<'a> {
     pub(crate) fn parse(text: &'a str) -> Self {
         let (text, is_list) = text.strip_prefix(',').map_or((text, false), |rest| (rest, true));
-        let (text, ignores_case) = text.strip_prefix('~').map_or((text, false), |rest| (rest, true));
-        let (text, is_address) = text.strip_prefix('@').map_or((text, false), |rest| (rest, true));
+        let comparison = match text.chars().next() {
+            Some('~') => Comparison::AnyCase,
+            Some('@') => Comparison::Address,
+            Some('#') => Comparison::Number,
+            Some('/') => Comparison::Path,
+            Some('!') => Comparison::Command,
+            _ => Comparison::Exact,
+        };
+        let text = if comparison == Comparison::Exact { text } else { &text[1..] };
         let (name, default) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        IdentityField { name, is_list, ignores_case, is_address, default }
+        IdentityField { name, is_list, comparison, default }
+    }
+
+    /// Whether an entry may have no value of it.
+    pub(super) fn is_optional(&self) -> bool {
+        self.default.is_some()
+    }
+
+    /// A value of a file, as it is meant there. A path has two meanings if a link is on the way to a `..`.
+    pub(super) fn resolved(&self, value: String, file: &Path) -> Vec<String> {
+        let is_path = match self.comparison {
+            Comparison::Path => true,
+            Comparison::Command => value.contains('/'),
+            _ => false,
+        };
+        if !is_path {
+            return vec![value];
+        }
+        let path = file.parent().unwrap_or(Path::new("/")).join(value);
+        let plain = without_parents(&path);
+        let real = |path: &Path| path.canonicalize().ok();
+        let mut paths = vec![real(&plain).unwrap_or(plain)];
+        paths.extend(real(&path));
+        paths.dedup();
+        paths.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
     }
 
     /// Names of the fields that it may be.
@@ -187,18 +234,21 @@ impl<'a> IdentityField<'a> {
             Some(default) if values.is_empty() => vec![default.to_owned()],
             _ => values,
         };
-        match () {
-            () if self.is_address => values.iter().map(|value| normalized_address(value)).collect(),
-            () if self.ignores_case => values.iter().map(|value| value.to_lowercase()).collect(),
-            () => values,
-        }
+        let plain = |value: String| match self.comparison {
+            Comparison::Address => normalized_address(&value),
+            Comparison::AnyCase => value.to_lowercase(),
+            Comparison::Number => value.trim_start_matches('0').to_owned(),
+            Comparison::Exact | Comparison::Path | Comparison::Command => value,
+        };
+        values.into_iter().map(plain).collect()
     }
 }
 
 impl Entry {
     /// Value of a field as it is compared. An empty field identifies nothing: all entries without it would be the same.
     pub(super) fn value(&mut self, field: &str) -> Option<String> {
-        self.subtree(field).map(|tree| canonical(&tree)).filter(|value| !value.is_empty())
+        let tree = self.subtree(field).filter(|tree| !tree.is_nothing())?;
+        Some(canonical(&tree)).filter(|value| !value.is_empty())
     }
 
     /// Its references to entries of other sets: set and name.
@@ -249,8 +299,10 @@ pub(crate) fn normalized_value(value: &str) -> String {
     let is_web = ["https", "http"].contains(&scheme.as_str());
     // Clients of an address add their own query, and drop what the address has.
     let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
+    let rest = if is_web { without_codes(rest) } else { rest.to_owned() };
     let rest = rest.trim_end_matches('/');
     let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let path = if is_web { without_dots(path) } else { path.to_owned() };
     // The user part of a URL is not part of the server's identity.
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
     // An IPv6 address has colons of its own, within brackets.
@@ -278,6 +330,61 @@ pub(crate) fn normalized_value(value: &str) -> String {
     // Addresses of this machine by number are the same as its name (RFC 6761, 6.3).
     let host = if ["127.0.0.1", "[::1]"].contains(&host.as_str()) { "localhost" } else { &host };
     format!("{host}{port}{path}")
+}
+
+/// A text whose URLs have no login.
+pub(crate) fn without_login(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+        // The last `@` ends the login: a password may hold one that is not encoded.
+        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
+        plain.extend([before, &after[host..end]]);
+        rest = &after[end..];
+    }
+    plain + rest
+}
+
+/// A part of a URL whose codes for plain letters are those letters (RFC 3986, 6.2.2.2).
+fn without_codes(text: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._~".contains(*c);
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('%') {
+        plain.push_str(before);
+        let code = after.get(..2).filter(|code| code.bytes().all(|c| c.is_ascii_hexdigit()));
+        let letter = code.and_then(|code| u8::from_str_radix(code, 16).ok()).map(char::from).filter(is_plain);
+        plain.push(letter.unwrap_or('%'));
+        rest = if letter.is_some() { &after[2..] } else { after };
+    }
+    plain + rest
+}
+
+/// The path of a URL without its segments `.` and `..` (RFC 3986, 5.2.4), and without its last slash.
+fn without_dots(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let path: String = segments.iter().flat_map(|segment| ["/", segment]).collect();
+    path.trim_end_matches('/').to_owned()
+}
+
+/// A path without its `.` and `..`, where no link is on the way.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// An address as it is compared: like a URL, also without a scheme, where its port is that of https.
@@ -310,6 +417,36 @@ mod tests {
         assert_eq!(parsed("user?"), of("user", &[""], "A"));
         assert_eq!(parsed("port?3306"), of("port", &["3306"], "A"));
         assert_eq!(parsed("~user?"), of("user", &[""], "a"));
+    }
+
+    #[test]
+    fn path_is_relative_to_its_file() {
+        let resolved = |field: &str, value: &str| {
+            let field = IdentityField::parse(field);
+            field.resolved(value.to_owned(), Path::new("/no-such-dir/kube/config"))
+        };
+        for value in ["k", "./k", "pki/../k", "/no-such-dir/kube/k", "/no-such-dir/./kube//k", "../kube/k"] {
+            assert_eq!(resolved("/tokenFile", value), ["/no-such-dir/kube/k"], "{value}");
+        }
+        assert_eq!(resolved("!command", "helper"), ["helper"]);
+        assert_eq!(resolved("!command", "./helper"), ["/no-such-dir/kube/helper"]);
+        assert_eq!(resolved("token", "./k"), ["./k"]);
+        let known = |value: &str| IdentityField::parse(",#port").known(vec![value.to_owned()]);
+        assert_eq!(known("05432"), known("5432"));
+    }
+
+    #[test]
+    fn login_of_a_url_is_removed() {
+        for (text, plain) in [
+            ("https://u:p@h.example/a@b", "https://h.example/a@b"),
+            ("https://u:p@x@h.example:80", "https://h.example:80"),
+            ("\"@s:registry\" \"https://u@h.example/\"", "\"@s:registry\" \"https://h.example/\""),
+            ("https://h.example/", "https://h.example/"),
+            ("u:p@h.example", "u:p@h.example"),
+            ("a://b@c/ d://e@f", "a://c/ d://f"),
+        ] {
+            assert_eq!(without_login(text), plain);
+        }
     }
 
     #[test]
@@ -350,6 +487,11 @@ mod tests {
                     "https://api.prod.example#x",
                 ])
                 .chain(["https://api.prod.example:", "https://api.prod.example../"])
+                .chain([
+                    "https://api.prod.example/./",
+                    "https://api.prod.example/%2e",
+                    "https://%61pi.prod%2Eexample/a/..",
+                ])
         {
             assert_eq!(normalized_value(same), plain, "{same}");
         }
@@ -358,6 +500,8 @@ mod tests {
             "http://api.prod.example",
             "https://api.prod.example/k8s/clusters/c1",
             "https://api.staging.example",
+            "https://api.prod.example/%2f",
+            "https://api.prod.example/%",
         ] {
             assert_ne!(normalized_value(other), plain, "{other}");
         }

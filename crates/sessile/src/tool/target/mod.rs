@@ -29,7 +29,7 @@ use crate::tool::target::identity::LoadedSets;
 
 pub use selection::TargetSelection;
 
-pub(crate) use identity::{IdentityField, normalized_value, value_identity};
+pub(crate) use identity::{IdentityField, normalized_value, value_identity, without_login};
 #[cfg(any(test, fuzzing))]
 pub(crate) use ini::check_edits;
 pub(crate) use selection::ToolSelection;

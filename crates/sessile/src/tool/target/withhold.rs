@@ -1,6 +1,6 @@
 //! Removing protected targets from a session's copies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result, SessionError, ToolError};
@@ -170,23 +170,39 @@ pub(crate) fn holds_target(
     })
 }
 
-/// Adds the entries with a field of the target that nothing refers to: the session may have removed what did.
+/// Adds the entries with the fields of the target that nothing refers to: the session may have removed what did.
 fn add_strays(
     loaded: &mut LoadedSets<'_>,
     set: &TargetSet,
     target: &WithheldEntry<'_>,
     removed: &mut BTreeSet<(String, String)>,
 ) {
-    let fields = set.identity.iter().flatten().map(|field| IdentityField::parse(field).name);
-    let fields: BTreeSet<(&str, &str)> =
-        fields.filter_map(|field| Some((field, field.split_once(':')?.0))).collect();
-    for (field, other) in fields {
-        let path = &field[other.len() + 1..];
+    let mut groups: BTreeSet<(&str, Vec<&str>)> = BTreeSet::new();
+    for alternative in &set.identity {
+        let mut by_set: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for field in alternative {
+            if let Some((other, _)) = IdentityField::parse(field).name.split_once(':') {
+                by_set.entry(other).or_default().push(field);
+            }
+        }
+        groups.extend(by_set);
+    }
+    for (other, fields) in groups {
+        let fields: Vec<IdentityField<'_>> = fields.into_iter().map(IdentityField::parse).collect();
         let mut strays: Vec<(String, String)> = Vec::new();
         for loaded in loaded.places.iter_mut().filter(|loaded| loaded.set == other) {
-            let place = loaded.place;
+            let (place, path) = (loaded.place, &loaded.path);
             for entry in &mut loaded.entries {
-                if entry.value(path).is_some_and(|value| (target.has_field)(field, &value)) {
+                // What an entry does not say is no sign of another target.
+                let is_alike = fields.iter().all(|field| match entry.value(&field.name[other.len() + 1..]) {
+                    Some(value) => {
+                        let mut values = field.resolved(value, path).into_iter();
+                        values.any(|value| (target.has_field)(field.name, &value))
+                    }
+                    None => field.is_optional(),
+                });
+                let has_any = || fields.iter().any(|field| !field.is_optional());
+                if is_alike && has_any() {
                     strays.extend(entry.names.iter().map(|name| (other.to_owned(), normalized(place, name))));
                 }
             }
