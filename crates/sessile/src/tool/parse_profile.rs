@@ -371,6 +371,8 @@ impl<'a> Table<'a> {
                 "refs",
                 "keep",
                 "drop",
+                "entry",
+                "logins",
                 "plain",
                 "foreign",
                 "ignore-case",
@@ -528,6 +530,17 @@ impl<'a> Table<'a> {
         if format == TargetFormat::Sqlite && !entries.iter().all(is_column) {
             return Err(self.wrong("entries", "TABLE.COLUMN"));
         }
+        let is_tree = matches!(format, TargetFormat::Yaml | TargetFormat::Json);
+        let is_lines = matches!(format, TargetFormat::Lines | TargetFormat::Keys);
+        if self.node.get("entry").is_some() && !is_tree {
+            return Err(self.wrong("entry", "in a yaml or json file"));
+        }
+        let logins = self.list("logins")?;
+        // The name of a line is all that it has.
+        let is_valid = is_tree || is_lines && logins == ["{}"];
+        if !logins.is_empty() && !is_valid {
+            return Err(self.wrong("logins", "fields of a yaml or json file, or [\"{}\"] for lines or keys"));
+        }
         Ok(TargetPlace {
             file,
             format,
@@ -537,6 +550,8 @@ impl<'a> Table<'a> {
             refs: self.texts("refs")?,
             keep: self.list("keep")?,
             drop: self.list("drop")?,
+            entry: self.optional_text("entry")?,
+            logins,
             plain: self.optional_text("plain")?,
             ignores_case: self.flag("ignore-case", false)?,
             foreign: self.flag("foreign", false)?,

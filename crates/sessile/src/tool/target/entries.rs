@@ -208,6 +208,11 @@ impl EntryFile<'_> {
             return vec![self.of_element(tree, &keys)];
         }
         let mut entries = Vec::new();
+        if let Some(name) = &self.place.entry {
+            let is_empty = |tree: &Tree| tree.is_nothing() || tree.text() == Some("");
+            let found = path.find_mut(tree).into_iter().filter(|tree| !is_empty(tree));
+            return found.map(|tree| Entry::named(name, tree.clone())).collect();
+        }
         for place in path.find_mut(tree) {
             match place {
                 Tree::List(elements) => {
@@ -236,6 +241,13 @@ impl EntryFile<'_> {
                 self.thin(&mut tree);
             }
             return self.write(&notation.write(&tree), locker);
+        }
+        if self.place.entry.is_some() {
+            if self.of_tree(&mut tree).iter().any(|entry| !is_kept(entry)) {
+                path.remove(&mut tree);
+                return self.write(&notation.write(&tree), locker);
+            }
+            return Ok(());
         }
         for place in path.find_mut(&mut tree) {
             match place {

@@ -90,6 +90,13 @@ pub struct TargetPlace {
     /// Fields that an entry loses instead of being removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<String>,
+    /// Name of the one entry that the value at the path is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Fields with URLs that lose their login instead of the entry being removed; `{}` is the name. An entry of lines
+    /// without a login is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logins: Vec<String>,
     /// Field that a value which is not a table counts as; without it such values are settings of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain: Option<String>,
