@@ -403,10 +403,10 @@ const BY_FILES: &[FileCase] = &[
         binding: "context = \"production\"",
         original: ".config/argocd/config",
         copy: "argocd/config",
-        text: "contexts:\n- {name: production, server: gone.example, user: pu}\n- {name: alias, server: 'GONE.example.:443', user: pu}\n- {name: staging, server: keep.example, user: su}\n\
-               users:\n- {name: pu, auth-token: gone}\n- {name: su, auth-token: keep}\n",
+        text: "contexts:\n- {name: production, server: 'gone.example', user: pu}\n- {name: alias, server: 'GONE.example:443', user: pu}\n- {name: staging, server: keep.example, user: su}\n\
+               servers:\n- {server: gone.example}\n- {server: 'GONE.example:443'}\n- {server: keep.example}\nusers:\n- {name: pu, auth-token: gone}\n- {name: su, auth-token: keep}\n",
         stays: &["keep", "staging"],
-        goes: &["gone", "GONE", "alias", "pu"],
+        goes: &["gone", "alias", "GONE"],
     },
     FileCase {
         tool: "databricks",
@@ -425,6 +425,15 @@ const BY_FILES: &[FileCase] = &[
         text: "[staging]\ntype = sftp\nhost = keep.example\n[production]\ntype = sftp\nhost = gone.example\n[alias]\ntype = sftp\nhost = GONE.example.\n",
         stays: &["keep"],
         goes: &["gone", "GONE", "alias"],
+    },
+    FileCase {
+        tool: "psql",
+        binding: "service = \"production\"",
+        original: ".pg_service.conf",
+        copy: "pg/service.conf",
+        text: "[staging]\nhost=s.example\n[production]\nhost=p.example\nuser=u\n[alias]\nhost=p.example.\nport=05432\nuser=u\n",
+        stays: &["s.example"],
+        goes: &["p.example", "alias", "05432"],
     },
     // These tools read keys in any case.
     FileCase {
