@@ -180,7 +180,8 @@ fn variable_forms(value: &str) -> BTreeSet<String> {
     let value = value.trim().to_lowercase();
     let mut forms = BTreeSet::from([value.clone()]);
     // Options and lists of hosts hold several values.
-    for word in value.split(|c: char| c.is_whitespace() || ",=".contains(c)).filter(|word| !word.is_empty()) {
+    for word in value.split(|c: char| c.is_whitespace() || ",=&?".contains(c)).filter(|word| !word.is_empty())
+    {
         forms.extend(field_forms(word));
         // Data source names of Go have the protocol before the address: me:x@tcp(p.example:3306)/d.
         let in_brackets = || word.split_once("@tcp(").map(|(_, rest)| rest.split(')').next().unwrap_or(rest));

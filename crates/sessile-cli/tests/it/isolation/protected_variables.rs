@@ -33,6 +33,9 @@ const CASES: &[VariableCase] = &[
             &[("DATABASE_URL", "postgres://u:x@p.example:5432/d")],
             &[("POSTGRES_URL", "postgres://u:x@p.example:5432/d")],
             &[("MY_DB_HOST", "p.example")],
+            &[("DATABASE_URL", "postgresql:///d?host=p.example&user=u")],
+            &[("DATABASE_URL", "postgresql://u@/d?sslmode=require&hostaddr=p.example.")],
+            &[("PGHOST", "p.example.")],
         ],
         other: &[
             ("PGHOST", "s.example"),
@@ -130,6 +133,8 @@ const CASES: &[VariableCase] = &[
             &[("CLOUDSDK_CORE_PROJECT", "prod-1")],
             &[("GOOGLE_CLOUD_PROJECT", "prod-1")],
             &[("GCLOUD_PROJECT", "prod-1")],
+            &[("GOOGLE_PROJECT", "prod-1")],
+            &[("GCP_PROJECT", "prod-1")],
         ],
         other: &[("CLOUDSDK_CORE_ACCOUNT", "me@example.com"), ("CLOUDSDK_CORE_PROJECT", "dev-1")],
     },
@@ -142,8 +147,10 @@ const CASES: &[VariableCase] = &[
             &[("CLOUDSDK_CORE_PROJECT", "prod-1")],
             &[("GOOGLE_CLOUD_PROJECT", "prod-1")],
             &[("GCLOUD_PROJECT", "prod-1")],
+            &[("GOOGLE_PROJECT", "prod-1")],
+            &[("GCP_PROJECT", "prod-1")],
         ],
-        other: &[("CLOUDSDK_CORE_PROJECT", "dev-1")],
+        other: &[("CLOUDSDK_CORE_PROJECT", "dev-1"), ("GOOGLE_PROJECT", "dev-1")],
     },
     VariableCase {
         tool: "glab",
@@ -193,6 +200,21 @@ const CASES: &[VariableCase] = &[
         text: "//npm.corp.example/prod/:_authToken=GO1\n",
         reach: &[&[("pnpm_config_registry", "https://npm.corp.example/prod")]],
         other: &[("pnpm_config_registry", "https://npm.corp.example/dev")],
+    },
+        tool: "doctl",
+        binding: "context = \"default\"",
+        file: ".config/doctl/config.yaml",
+        text: "access-token: gone\nauth-contexts:\n    staging: keep\n",
+        reach: &[&[("DIGITALOCEAN_ACCESS_TOKEN", "gone")], &[("DIGITALOCEAN_TOKEN", "gone")]],
+        other: &[("DIGITALOCEAN_TOKEN", "keep")],
+    },
+    VariableCase {
+        tool: "gh",
+        binding: "user = \"prod\"",
+        file: ".config/gh/hosts.yml",
+        text: "github.com:\n    users:\n        prod:\n            oauth_token: gone\n",
+        reach: &[&[("GITHUB_PAT", "gone")], &[("GH_PAT", "gone")], &[("HOMEBREW_GITHUB_API_TOKEN", "gone")]],
+        other: &[("GITHUB_PAT", "keep")],
     },
     VariableCase {
         tool: "terraform",
@@ -463,6 +485,52 @@ fn kube_alias_is_withheld_in_every_spelling_of_user_and_server() {
     home.write(".config/sessile/contexts/production.toml", context);
     let names = run(&home, &[], &["kubectl", "config", "get-contexts", "-o", "name"]).ok().stdout();
     assert_eq!(names, "dev\n");
+}
+
+/// Ansible, skaffold, werf and others.
+#[test]
+fn variables_of_other_clients_do_not_reach_a_protected_target() {
+    let home = home();
+    home.write(".kube/config", clusters(&["staging", "production"]));
+    home.write(
+        ".docker/contexts/meta/ab8e18ef4ebebeddc0b3152ce9c9006e14fc05242e3fc9ce32246ea6a9543074/meta.json",
+        "{\"Name\":\"production\",\"Endpoints\":{\"docker\":{\"Host\":\"tcp://prod.example:2376\"}}}",
+    );
+    let context = "guard = \"explicit\"\n[tools.kubectl]\ncontext = \"production\"\n[tools.docker]\ncontext = \"production\"\n";
+    home.write(".config/sessile/contexts/production.toml", context);
+    let file = home.path(".kube/config").display().to_string();
+    let reaching = [
+        ("K8S_AUTH_KUBECONFIG", file.as_str()),
+        ("K8S_AUTH_CONTEXT", "production"),
+        ("K8S_AUTH_HOST", "https://production.example.invalid"),
+        ("K8S_AUTH_API_KEY", "t-production"),
+        ("SKAFFOLD_KUBE_CONTEXT", "production"),
+        ("SKAFFOLD_KUBECONFIG", &file),
+        ("WERF_KUBE_CONTEXT", "production"),
+        ("WERF_KUBE_CONFIG", &file),
+        ("HELM_KUBECONFIG", &file),
+        ("CONTAINER_HOST", "tcp://prod.example:2376"),
+    ];
+    let mut wrong = Vec::new();
+    for (name, value) in reaching {
+        wrong.extend(kept(&home, &[], &[(name, value)]));
+        if name.ends_with("KEY") {
+            continue;
+        }
+        let pair = format!("{name}={value}");
+        let done = run(&home, &["--env", &pair, "-ojson"], &["true"]).run();
+        if done.status() != Some(125) || done.code() != "PROTECTED_TARGET" {
+            wrong.push(format!("--env {pair}: {}", done.told()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let other = [
+        ("K8S_AUTH_CONTEXT", "staging"),
+        ("K8S_AUTH_API_KEY", "t-staging"),
+        ("SKAFFOLD_KUBE_CONTEXT", "staging"),
+        ("CONTAINER_HOST", "tcp://staging.example:2376"),
+    ];
+    assert_eq!(kept(&home, &[], &other).len(), other.len());
 }
 
 /// Files of a user are named relative to the kubeconfig; a helper's defaults may be written or not.
