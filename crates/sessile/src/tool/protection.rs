@@ -288,6 +288,10 @@ fn scope(profile: &Profile, key: &str, said: &BTreeMap<String, String>) -> Strin
     paths.map(|path| filled(&path.replace("{}", "\u{1}"), "", said)).collect::<Vec<_>>().join("\0")
 }
 
+fn without_scheme(address: &str) -> &str {
+    address.split_once("://").map_or(address, |(_, rest)| rest).trim_start_matches("//")
+}
+
 fn is_same(profile: &Profile, target: &GuardedTarget, bound: &GuardedTarget) -> bool {
     if (&target.tool, &target.key) != (&bound.tool, &bound.key) {
         return false;
@@ -333,9 +337,12 @@ impl<'a> OriginalFiles<'a> {
         let has_entry = !is_by_value && (!is_virtual || !identities.is_empty());
         let mut places = profile.targets.iter().filter(|set| set.name == key).flat_map(|set| &set.places);
         if places.any(|place| place.url) {
-            // A variable may spell the address in another way.
-            identities.push(value_identity(&name));
-            exact.push(value_identity(&name));
+            // A variable may spell the address in another way, also without a scheme.
+            for one in [value_identity(&name), value_identity(&format!("https://{}", without_scheme(&name)))]
+            {
+                identities.push(one.clone());
+                exact.push(one);
+            }
         }
         // A file that cannot be read is reported when the tool is prepared.
         let shared_login = reason_to_share(profile, &self.places).unwrap_or_default();

@@ -63,8 +63,11 @@ impl VariableReach {
         for variables in own.chain(others.iter().copied()) {
             reach.selects.extend(variables.selects.iter().map(|name| (name.clone(), target.name.clone())));
             reach.files.extend(variables.files.iter().cloned());
-            let names = variables.named.iter().map(|pattern| plain_pattern(pattern, &target.name));
-            reach.named.extend(names);
+            let names = [Some(target.name.clone()), without_usual_port(&target.name)];
+            let patterns = |name: &String| -> Vec<String> {
+                variables.named.iter().map(|pattern| plain_pattern(pattern, name)).collect()
+            };
+            reach.named.extend(names.iter().flatten().flat_map(patterns));
             let given = |field: &String| {
                 let patterns = &variables.fields.iter().find(|(name, _)| name == field)?.1;
                 let values = &target.fields.iter().find(|(name, _)| name == field)?.1;
@@ -179,6 +182,10 @@ pub(crate) fn field_forms(value: &str) -> BTreeSet<String> {
 fn variable_forms(value: &str) -> BTreeSet<String> {
     let value = value.trim().to_lowercase();
     let mut forms = BTreeSet::from([value.clone()]);
+    // A password may hold the signs between words.
+    if value.contains("://") {
+        forms.extend(field_forms(&value));
+    }
     // Options and lists of hosts hold several values.
     for word in value.split(|c: char| c.is_whitespace() || ",=&?".contains(c)).filter(|word| !word.is_empty())
     {
@@ -202,6 +209,14 @@ fn is_address_of(value: &str, address: &str) -> bool {
         let is_below = |form: &String| form.strip_prefix(address).is_some_and(|rest| rest.starts_with('/'));
         forms.iter().any(|form| form == address || is_below(form))
     })
+}
+
+/// An address without the port that its scheme has anyway.
+fn without_usual_port(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    Some(format!("{scheme}://{}{path}", host.strip_suffix(port)?))
 }
 
 /// A pattern with the name of a target in it, as names of variables are compared.

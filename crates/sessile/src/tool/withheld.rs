@@ -23,6 +23,7 @@ use crate::tool::protection::{GuardedTarget, OriginalFiles, original_files, reac
 use crate::tool::seed::is_variable_like;
 use crate::tool::target::{
     TargetCopies, TargetFormat, TargetPlace, ToolSelection, holds_target, identify, value_identity,
+    without_login,
 };
 use crate::tool::variable_reach::{VariableReach, field_forms};
 
@@ -114,11 +115,11 @@ pub(crate) struct WithheldVariable<'a> {
 }
 
 /// A tool's own selection that is withheld.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ProtectedSelection<'a> {
     tool: &'a WithheldTool,
     target: &'a WithheldTarget,
-    name: &'a str,
+    name: String,
 }
 
 impl Withheld {
@@ -206,8 +207,8 @@ impl Withheld {
                     own.iter().filter(|(name, _)| target.selectors.contains(name)).map(|(_, value)| value);
                 // A variable is stronger than the files.
                 let name = match values.next() {
-                    Some(value) => target.is_named_by(value).then_some(value.as_str()),
-                    None => target.deselected.as_deref(),
+                    Some(value) => target.is_named_by(value).then(|| without_login(value)),
+                    None => target.deselected.clone(),
                 };
                 found.extend(name.map(|name| ProtectedSelection { tool, target, name }));
             }
@@ -275,7 +276,7 @@ impl Withheld {
                 return Err(GuardError::ProtectedTarget(Protection {
                     tool: tool.tool.clone(),
                     key: target.key.clone(),
-                    target: name.to_owned(),
+                    target: name,
                     context: target.context.clone(),
                 })
                 .into());

@@ -15,6 +15,7 @@ pub(crate) mod protected;
 mod protected_approval;
 mod protected_defaults;
 mod protected_files;
+mod protected_logins;
 mod protected_variables;
 mod race;
 mod reach;

@@ -187,6 +187,8 @@ const CASES: &[VariableCase] = &[
             &[("Npm_Config_Registry", "https://npm.corp.example/prod/sub/")],
             &[("npm_config_//npm.corp.example/prod/:_authToken", "x")],
             &[("NPM_CONFIG_//npm.corp.example/prod/:_authToken", "x")],
+            &[("npm_config_registry", "https://u:a=b,c@npm.corp.example/prod/")],
+            &[("npm_config_@corp:registry", "https://u:x@npm.corp.example:443/prod/")],
         ],
         other: &[
             ("NPM_CONFIG_REGISTRY", "https://npm.corp.example/dev/"),
@@ -198,9 +200,25 @@ const CASES: &[VariableCase] = &[
         binding: "registry = \"https://npm.corp.example/prod/\"",
         file: ".config/pnpm/rc",
         text: "//npm.corp.example/prod/:_authToken=GO1\n",
-        reach: &[&[("pnpm_config_registry", "https://npm.corp.example/prod")]],
+        reach: &[
+            &[("pnpm_config_registry", "https://npm.corp.example/prod")],
+            &[("PNPM_CONFIG_REGISTRY", "https://u:x@npm.corp.example/prod")],
+            &[("pnpm_config_@corp:registry", "https://u:x@npm.corp.example/prod")],
+        ],
         other: &[("pnpm_config_registry", "https://npm.corp.example/dev")],
     },
+    VariableCase {
+        tool: "npm",
+        binding: "registry = \"https://npm.corp.example:443/\"",
+        file: ".npmrc",
+        text: "//npm.corp.example/:_authToken=GO1\n",
+        reach: &[
+            &[("npm_config_registry", "https://npm.corp.example/")],
+            &[("npm_config_//npm.corp.example/:_authToken", "x")],
+        ],
+        other: &[("NPM_CONFIG_REGISTRY", "https://npm.dev.example/")],
+    },
+    VariableCase {
         tool: "doctl",
         binding: "context = \"default\"",
         file: ".config/doctl/config.yaml",

@@ -10,7 +10,7 @@ use crate::error::{Error, FileError, Result, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
 use crate::tool::target::ini::{Section, name_by, names_by, readings, retained, sections, without_keys};
-use crate::tool::target::{EntryContent, TargetFormat, TargetPlace, columns, keys};
+use crate::tool::target::{EntryContent, TargetFormat, TargetPlace, columns, keys, without_login};
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 
 /// Field of a line that follows its name.
@@ -52,6 +52,13 @@ impl Entry {
         self.fields = fields;
     }
 
+    /// Whether a URL in it has a login.
+    pub(super) fn has_login(&mut self, place: &TargetPlace) -> bool {
+        // Entries of lines are none without one.
+        let has_login = |field: &String| field == "{}" || self.field(field).is_some_and(|url| is_login(&url));
+        place.logins.iter().any(has_login)
+    }
+
     /// A part of it; `.` is all of it.
     pub(super) fn subtree(&mut self, path: &str) -> Option<Tree> {
         self.path(path).find(&mut self.fields).cloned()
@@ -68,6 +75,17 @@ pub(super) struct EntryFile<'p> {
 impl EntryFile<'_> {
     /// The entries; none if the file does not exist.
     pub(super) fn load(&self) -> Result<Vec<Entry>> {
+        let mut entries = self.read()?;
+        if self.place.url {
+            // Names are shown, and a login is a secret.
+            for name in entries.iter_mut().flat_map(|entry| &mut entry.names) {
+                *name = without_login(name);
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read(&self) -> Result<Vec<Entry>> {
         Ok(match self.place.format {
             TargetFormat::Yaml => self.of_tree(&mut self.tree(Notation::Yaml)?),
             TargetFormat::Json => self.of_tree(&mut self.tree(Notation::Json)?),
@@ -112,13 +130,20 @@ impl EntryFile<'_> {
             }
             TargetFormat::Lines => {
                 let text = self.text()?;
-                let stays = |line: &&str| self.of_line(line).is_none_or(|entry| is_kept(&entry));
-                self.write(&text.split_inclusive('\n').filter(stays).collect::<String>(), locker)
+                let stays = |line: &str| self.of_line(line).is_none_or(|entry| is_kept(&entry));
+                let thin = |line: &str| if self.has_logins() { without_login(line) } else { String::new() };
+                let lines = text.split_inclusive('\n');
+                let new = lines.map(|line| if stays(line) { line.to_owned() } else { thin(line) });
+                self.write(&new.collect::<String>(), locker)
             }
             TargetFormat::Keys => {
                 let text = self.text()?;
-                let stays = |line: &&str| self.of_key(line).is_none_or(|entry| is_kept(&entry));
-                self.write(&keys::lines(&text).filter(stays).collect::<String>(), locker)
+                let stays = |line: &str| self.of_key(line).is_none_or(|entry| is_kept(&entry));
+                let thin =
+                    |line: &str| if self.has_logins() { keys::without_login(line) } else { String::new() };
+                let lines = keys::lines(&text);
+                let new = lines.map(|line| if stays(line) { line.to_owned() } else { thin(line) });
+                self.write(&new.collect::<String>(), locker)
             }
             TargetFormat::Columns => Ok(()),
             TargetFormat::Dir => {
@@ -300,7 +325,20 @@ impl EntryFile<'_> {
         for field in &self.place.drop {
             TreePath::parse(field, str::to_owned).ignoring_case(self.place.ignores_case).remove(entry);
         }
-        !self.place.drop.is_empty()
+        for field in &self.place.logins {
+            let path = TreePath::parse(field, str::to_owned).ignoring_case(self.place.ignores_case);
+            for place in path.find_mut(entry) {
+                if let Tree::Scalar(scalar) = place {
+                    scalar.text = without_login(&scalar.text);
+                }
+            }
+        }
+        !self.place.drop.is_empty() || !self.place.logins.is_empty()
+    }
+
+    /// Whether the URLs that name its entries lose their login instead of the line being removed.
+    fn has_logins(&self) -> bool {
+        !self.place.logins.is_empty()
     }
 
     fn toml(&self) -> Result<DocumentMut> {
@@ -378,11 +416,12 @@ impl EntryFile<'_> {
     fn of_line(&self, line: &str) -> Option<Entry> {
         let (name, rest) = self.place.entries.iter().find_map(|pattern| {
             let (before, after) = pattern.split_once("{}")?;
-            let line = line.trim_start().strip_prefix(before)?;
+            let line = after_pattern(line.trim_start(), before)?;
             // Without an end in the pattern the name is the rest of the line.
             let (name, rest) = if after.is_empty() { (line.trim(), "") } else { line.split_once(after)? };
             // A comment is not an entry.
-            (!name.is_empty() && !name.starts_with(['#', ';'])).then_some((name, rest.trim()))
+            let is_entry = !name.is_empty() && !name.starts_with(['#', ';']);
+            (is_entry && (!self.has_logins() || is_login(name))).then_some((name, rest.trim()))
         })?;
         let rest = Tree::Scalar(Scalar::quoted(rest));
         Some(Entry::named(name, Tree::Map(vec![(Scalar::quoted(REST), rest)])))
@@ -394,6 +433,17 @@ impl EntryFile<'_> {
             true => self.of_line(&setting.key),
             false => self.of_line(&format!("{}={}", setting.key, setting.value)),
         };
+        if self.has_logins() && is_login(&setting.value) {
+            // Whatever registry a variable means, its login is there.
+            let is_unknown = without_login(&setting.value).contains("${");
+            let named = || Entry::named(&setting.value, Tree::Map(Vec::new()));
+            let unnamed = || Entry::of(Vec::new(), Tree::Map(Vec::new()));
+            let found = found.or_else(|| setting.is_open.then(named));
+            return found.map(|entry| if is_unknown { unnamed() } else { entry });
+        }
+        if self.has_logins() {
+            return None;
+        }
         let may_be = |pattern: &String| {
             pattern.split_once("{}").is_some_and(|(before, _)| keys::may_begin_with(&setting, before))
         };
@@ -489,6 +539,17 @@ impl EntryFile<'_> {
         };
         run().map_err(|error| self.invalid(1, &error))
     }
+}
+
+/// The rest of a line after a pattern, in which a `*` stands for any text.
+fn after_pattern<'l>(line: &'l str, pattern: &str) -> Option<&'l str> {
+    let Some((before, after)) = pattern.split_once('*') else { return line.strip_prefix(pattern) };
+    line.strip_prefix(before)?.split_once(after).map(|(_, rest)| rest)
+}
+
+/// Whether a URL has a login.
+fn is_login(url: &str) -> bool {
+    without_login(url) != url
 }
 
 /// A part of a TOML file as a tree, for reading.

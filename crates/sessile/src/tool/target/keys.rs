@@ -2,6 +2,8 @@
 //!
 //! Only what a reader takes for a key counts: the same name has many spellings.
 
+use serde_json::Value;
+
 /// Keys and values of a line as a reader understands them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Setting {
@@ -35,6 +37,18 @@ pub(super) fn setting(line: &str) -> Option<Setting> {
 /// Whether a key that goes on with a variable may begin with this text.
 pub(super) fn may_begin_with(setting: &Setting, text: &str) -> bool {
     setting.is_open && (setting.key.starts_with(text) || text.starts_with(&setting.key))
+}
+
+/// A line whose value is a URL without its login.
+pub(super) fn without_login(line: &str) -> String {
+    let (Some(setting), Some((key, _))) = (setting(line), line.split_once('=')) else {
+        return line.to_owned();
+    };
+    let value = super::without_login(&setting.value);
+    let value =
+        if value.contains([';', '#', '"', '\'', '\\']) { Value::from(value).to_string() } else { value };
+    let end = &line[line.trim_end_matches(['\n', '\r']).len()..];
+    format!("{key}={value}{end}")
 }
 
 /// A text without white space around it. Readers count a byte order mark as such.
@@ -115,6 +129,18 @@ mod tests {
         assert!(begins("//p.example/${KEY}=x", "//"));
         assert!(!begins("@${SCOPE}:registry=x", "//"));
         assert!(!begins("//p.example/:_authToken=${TOKEN}", "//"));
+    }
+
+    #[test]
+    fn login_is_removed_from_a_value() {
+        for (line, plain) in [
+            ("registry=https://u:p@h.example/\n", "registry=https://h.example/\n"),
+            ("'@s:registry' = \"https:\\u002f/u:p@h.example/\"\r\n", "'@s:registry' =https://h.example/\r\n"),
+            ("registry=https://u:p@h.example/\\#y", "registry=\"https://h.example/#y\""),
+            ("# registry=https://u:p@h.example/", "# registry=https://u:p@h.example/"),
+        ] {
+            assert_eq!(without_login(line), plain);
+        }
     }
 
     #[test]

@@ -461,7 +461,7 @@ fn is_hash_of(place: &TargetPlace, dir: &str, name: &str) -> bool {
     place.format == TargetFormat::Dir && is_named_inside && dir == fingerprint(name)
 }
 
-/// A name as it is compared: a URL without its scheme and its last slash.
+/// A name as it is compared: a URL without its scheme, its login, the port of its scheme and its last slash.
 fn normalized(place: &TargetPlace, name: &str) -> String {
     if !place.url {
         return name.to_owned();
@@ -469,5 +469,9 @@ fn normalized(place: &TargetPlace, name: &str) -> String {
     let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
     let rest = rest.trim_start_matches("//");
     // Hosts are case-insensitive (RFC 3986, 3.2.2).
-    rest.trim_end_matches('/').to_ascii_lowercase()
+    let name = normalized_value(&format!("https://{rest}")).to_ascii_lowercase();
+    let (host, path) = name.find('/').map_or((name.as_str(), ""), |at| name.split_at(at));
+    // Most names have no scheme, so the port of either counts as none.
+    let host = [":443", ":80"].iter().find_map(|port| host.strip_suffix(port)).unwrap_or(host);
+    format!("{host}{path}")
 }

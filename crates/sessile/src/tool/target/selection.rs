@@ -10,7 +10,7 @@ use crate::files::{LockedDir, Locker, read_up_to};
 use crate::tool::edit::with_toml_text;
 use crate::tool::profile::{Edit, EditFormat, Profile};
 use crate::tool::seed::LARGEST_UNDERSTOOD;
-use crate::tool::target::{TargetFormat, ini, keys};
+use crate::tool::target::{TargetFormat, ini, keys, without_login};
 use crate::tool::tree::{Scalar, Tree, TreePath};
 
 /// Place of a selection that no binding edits.
@@ -72,7 +72,8 @@ impl ToolSelection<'_> {
             })
         };
         let name = by_binding().or_else(|| self.by_field(key));
-        name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+        // A selection is shown, and the login in an address is a secret.
+        name.map(|name| without_login(name.trim())).filter(|name| !name.is_empty())
     }
 
     /// Empties a selection that a binding could set, and removes what belongs to it.

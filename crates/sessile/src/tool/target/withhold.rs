@@ -164,7 +164,10 @@ pub(crate) fn holds_target(
         };
         // Of some entries only the secrets would go.
         let has_more = |entry: &mut Entry| {
-            place.drop.is_empty() || place.drop.iter().any(|field| entry.subtree(field).is_some())
+            let is_whole = place.drop.is_empty() && place.logins.is_empty();
+            is_whole
+                || place.drop.iter().any(|field| entry.subtree(field).is_some())
+                || entry.has_login(place)
         };
         loaded.entries.iter_mut().any(|entry| is_meant(entry) && has_more(entry))
     })
