@@ -25,7 +25,8 @@ use sessile::World;
 use sessile::error::RunError;
 use sessile::session::OutputLog;
 use signal_hook::consts::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTTIN, SIGTTOU, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU,
 };
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -270,10 +271,13 @@ impl Child {
         let SignalMasks { ignored, blocked } = signal_masks();
         let is_logged = matches!(self.supervision, Supervision::Logged(_));
         let of_terminals: &[i32] = if is_logged { &[SIGWINCH, SIGCONT] } else { &[] };
+        let timers = [SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO];
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-        let wanted = wanted.iter().chain(of_terminals).filter(|signal| ignored & (1 << (*signal - 1)) == 0);
-        let is_told = (ignored | blocked) & (1 << (SIGCHLD - 1)) == 0;
-        let wanted = wanted.chain(Some(&SIGCHLD).filter(|_| is_told));
+        let wanted = wanted.iter().chain(&timers).chain(of_terminals);
+        let wanted = wanted.filter(|signal| ignored & (1 << (*signal - 1)) == 0);
+        let is_told = blocked & (1 << (SIGCHLD - 1)) == 0;
+        // Also where the caller ignores it: the kernel would then discard the command's status.
+        let wanted = wanted.chain([&SIGCHLD]);
         let (read, write) = UnixStream::pair()?;
         let signals = Signals::with_pipe(read, write, WithOrigin::default(), wanted)?;
         let streams = if is_logged { Some(CommandStreams::open()?) } else { None };

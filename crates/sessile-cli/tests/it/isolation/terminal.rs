@@ -58,6 +58,29 @@ fn command_inherits_the_callers_signal_masks() {
 }
 
 #[test]
+fn status_is_reported_where_the_caller_ignores_sigchld() {
+    let home = home();
+    for way in ALL_WAYS {
+        let line = format!("trap '' CHLD; \"$0\" run {way} -- sh -c 'exit 7'; echo $?");
+        let told = home.tool("bash", &["-c", &line]).arg(home.program()).ok().stdout();
+        assert_eq!(told, "7\n", "{way}");
+    }
+}
+
+#[test]
+fn timer_signals_are_passed_on() {
+    let home = home();
+    for signal in ["ALRM", "VTALRM", "PROF", "XCPU", "IO"] {
+        let line = format!(
+            "\"$0\" run -- sh -c 'trap \"exit 9\" {signal}; : > ready; while :; do sleep 0.01; done' & \
+                            until [ -e ready ]; do sleep 0.01; done; rm ready; kill -{signal} $!; wait $!; echo $?"
+        );
+        let told = home.tool("bash", &["-c", &line]).arg(home.program()).ok().stdout();
+        assert_eq!(told, "9\n", "{signal}");
+    }
+}
+
+#[test]
 fn under_nohup_it_outlives_its_terminal() {
     let home = home();
     for (number, way) in ALL_WAYS.into_iter().enumerate() {
