@@ -455,8 +455,6 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
         let clears = profile.clears.into_iter().filter(|name| !name.ends_with('*'));
         names.extend(set.chain(clears).map(|name| (name, profile.name.clone())));
     }
-    // A login shell of bash would read the file that the line names, and not the session's.
-    names.insert("BASH_ENV".to_owned(), "bash".to_owned());
     let app = state.app().name();
     let mut findings = Vec::new();
     for (file, shell) in START_UP_FILES {
@@ -472,9 +470,20 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
             .last()
             .map(|(at, _)| at);
         for (at, line) in text.lines().enumerate() {
-            let Some((name, tool)) = assigned(line).and_then(|name| names.get_key_value(name)) else {
+            let Some(name) = assigned(line) else { continue };
+            // A login shell then reads the file that the line names, and not the session's, so the hook does not help.
+            if (name, *shell) == ("BASH_ENV", "bash") {
+                findings.push(Finding::warning(
+                    format!(
+                        "{}:{} sets {name}, which leads login shells out of their session",
+                        shown(path.display()),
+                        at + 1
+                    ),
+                    format!("remove the line, and set {name} where {app} is started"),
+                ));
                 continue;
-            };
+            }
+            let Some((name, tool)) = names.get_key_value(name) else { continue };
             // The hook sets the session's variables again, so a line before it does no harm.
             if hooked_at.is_some_and(|hooked_at| hooked_at > at) {
                 continue;

@@ -108,7 +108,7 @@ pub(crate) fn is_comment(line: &str) -> bool {
 pub(crate) fn assigned(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let (line, is_fish) = match line.split_once(' ') {
-        Some(("export" | "typeset" | "declare", rest)) => (rest.trim_start(), false),
+        Some(("export" | "typeset" | "declare" | "readonly", rest)) => (rest.trim_start(), false),
         Some(("set", rest)) => (rest.trim_start(), true),
         _ => (line, false),
     };
@@ -116,6 +116,7 @@ pub(crate) fn assigned(line: &str) -> Option<&str> {
         // Options such as `-gx` come before the name.
         return line.split_ascii_whitespace().find(|word| !word.starts_with('-'));
     }
-    let line = line.strip_prefix("-x").or_else(|| line.strip_prefix("-gx")).map_or(line, str::trim_start);
-    line.split_once('=').map(|(name, _)| name)
+    // Options such as `-gx` come before the name.
+    let word = line.split_ascii_whitespace().find(|word| !word.starts_with('-'))?;
+    word.split_once('=').map(|(name, _)| name)
 }

@@ -201,6 +201,46 @@ mod start_up_files {
     }
 
     #[test]
+    fn nested_shells_keep_the_start_up_files_of_the_session() {
+        let home = home();
+        home.write("out", "export KUBECONFIG=/out\n");
+        home.write("zsh/.zshenv", "export KUBECONFIG=/out\n");
+        home.write("own", "export BASH_ENV=~/out\n");
+        home.write(".zshenv", "export BASH_ENV=~/out\n");
+        home.write(".profile", "export ZDOTDIR=~/zsh\n");
+        let commands: [&[&str]; 3] = [
+            &["bash", "-c", "bash -c 'printenv KUBECONFIG'"],
+            &["zsh", "-c", "bash -c 'printenv KUBECONFIG'"],
+            &["bash", "-lc", "zsh -c 'printenv KUBECONFIG'"],
+        ];
+        for command in commands {
+            let call = home.call(&[&["run", "--session", "s1", "--"], command].concat());
+            let told = call.env("BASH_ENV", home.path("own")).ok().stdout();
+            assert!(is_inside(&home, &told), "{command:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn shell_with_a_read_only_session_variable_does_not_start() {
+        let home = home();
+        home.write(".profile", "readonly KUBECONFIG=/out; export KUBECONFIG\n");
+        home.write(".zshenv", "typeset -rx KUBECONFIG=/out\n");
+        home.write("own", "readonly KUBECONFIG=/out\n");
+        let commands: [(&[&str], bool); 3] = [
+            (&["bash", "-lc", "printenv KUBECONFIG"], false),
+            (&["zsh", "-c", "printenv KUBECONFIG"], false),
+            (&["bash", "-c", "printenv KUBECONFIG"], true),
+        ];
+        for (command, is_own) in commands {
+            let call = home.call(&[&["run", "--"], command].concat());
+            let call = if is_own { call.env("BASH_ENV", home.path("own")) } else { call };
+            let done = call.run().exit(125);
+            assert_eq!(done.stdout(), "", "{command:?}");
+            assert!(done.stderr().contains("cannot set KUBECONFIG"), "{command:?}: {}", done.told());
+        }
+    }
+
+    #[test]
     fn own_file_of_bash_keeps_what_a_script_sets() {
         let home = home();
         let own = home.write("own env", "export OWN=1\n");
@@ -234,7 +274,7 @@ mod start_up_files {
         home.write(".bash_profile", "export BASH_ENV=~/env\n");
         let told = home.call(&["doctor"]).run();
         let told = told.stdout() + &told.stderr();
-        assert!(told.contains(".bash_profile:1 sets BASH_ENV, which redirects bash"), "{told}");
+        assert!(told.contains(".bash_profile:1 sets BASH_ENV, which leads login shells out"), "{told}");
         home.write(".bash_profile", "");
         assert!(told.contains(".zshrc:2 sets KUBECONFIG"), "{told}");
         assert!(told.contains("config.fish:1 sets AWS_CONFIG_FILE"), "{told}");

@@ -27,6 +27,9 @@ use crate::tool::Originals;
 /// Variables that lead shells to the files.
 pub(in crate::run) const SHELL_FILE_VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"];
 
+/// Variables for other shells that zsh's start-up files protect. `ZDOTDIR` is theirs.
+const NAMES_OF_OTHER_SHELLS: &[&str] = &["BASH_ENV"];
+
 /// File that bash reads. It is written last, and its content means that all files are complete.
 const BASH_FILE: &str = "bash";
 
@@ -67,6 +70,13 @@ fn write_new(path: &Path, text: &str) -> bool {
     created.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
 }
 
+/// Command of a shell that ends it, because it could not set a variable of the session.
+fn refuse(name: &str) -> String {
+    format!(
+        "{{ echo \"error: cannot set {name} to the session's value: a start-up file makes it read-only\" >&2; exit 125; }}"
+    )
+}
+
 /// The files of one set of variables.
 pub(super) struct Files<'a> {
     pub(super) dir: PathBuf,
@@ -104,7 +114,7 @@ impl<'a> Files<'a> {
     /// Writes all files into those of another directory, which then gets the name of this one. Returns `false` if that fails.
     fn rewrite(&self, spare: &Path) -> bool {
         let put = |name: &str, text: &str| put(&spare.join(name), text).is_some();
-        let (here, names) = (self.dir.join("zsh"), self.names());
+        let (here, names) = (self.dir.join("zsh"), self.names(NAMES_OF_OTHER_SHELLS));
         let zsh = |name: &&str| put(&format!("zsh/{name}"), &self.zsh(name, &names, &here));
         ZSH_FILES.iter().all(zsh)
             && put(BASH_FILE, &self.bash())
@@ -143,12 +153,26 @@ impl<'a> Files<'a> {
         let mut text = self.own[0].as_ref().map_or_else(String::new, |own| self.bash_around(own));
         // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
         text.push_str("shopt -q login_shell || return 0\n");
-        text + &self.script(Shell::Bash)
+        let set = |name: &str, value: &str| {
+            let set = Shell::Bash.assign(name, Some(value));
+            format!("{} || {}\n", set.trim_end_matches('\n'), refuse(name))
+        };
+        for change in self.changes.iter().filter(|change| is_variable_name(&change.name)) {
+            if let Some(value) = &change.value {
+                text.push_str(&set(&change.name, value));
+            }
+        }
+        let [bash, zsh] = [self.dir.join(BASH_FILE), self.dir.join("zsh")];
+        for (name, file) in SHELL_FILE_VARIABLES.iter().zip([bash, zsh]) {
+            text.push_str(&set(name, &file.to_string_lossy()));
+        }
+        text
     }
 
     /// Reads the user's own file, and undoes what it changes of the session's variables.
     fn bash_around(&self, own: &str) -> String {
-        let (own, names) = (Shell::Bash.quoted(own), self.names());
+        let (own, names) = (Shell::Bash.quoted(own), self.names(SHELL_FILE_VARIABLES));
+        let refuse = refuse("$_sessile_name");
         // Without a subshell, which would cost a process, and in the words of bash 3.2, which macOS has.
         format!(
             "for _sessile_name in {names}; do\n  \
@@ -158,9 +182,9 @@ impl<'a> Files<'a> {
              for _sessile_name in {names}; do\n  \
                _sessile_saved=_sessile_saved_$_sessile_name\n  \
                if [ -z \"${{!_sessile_saved+x}}\" ]; then\n    \
-                 unset \"$_sessile_name\"\n  \
+                 unset \"$_sessile_name\" || {refuse}\n  \
                else\n    \
-                 export \"$_sessile_name=${{!_sessile_saved}}\"\n    \
+                 export \"$_sessile_name=${{!_sessile_saved}}\" || {refuse}\n    \
                  unset \"$_sessile_saved\"\n  \
                fi\n\
              done\n\
@@ -168,18 +192,22 @@ impl<'a> Files<'a> {
         )
     }
 
-    /// Names of the session's variables, as words of a script.
-    fn names(&self) -> String {
+    /// Names of the session's variables and of some others, as words of a script.
+    fn names(&self, others: &[&str]) -> String {
         // The names stand in the scripts unquoted. A variable of any other name can come from the caller's
         // environment, and no shell has it as a parameter.
         let names = self.changes.iter().map(|change| change.name.as_str());
-        names.filter(|name| is_variable_name(name)).collect::<Vec<_>>().join(" ")
+        names
+            .filter(|name| is_variable_name(name))
+            .chain(others.iter().copied())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Writes start-up files that zsh reads instead of the user's own. Each of them sources the user's file, with the
     /// user's `ZDOTDIR`. The session's variables are set again afterwards.
     pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
-        let (here, names) = (self.dir.join("zsh"), self.names());
+        let (here, names) = (self.dir.join("zsh"), self.names(NAMES_OF_OTHER_SHELLS));
         for name in ZSH_FILES {
             self.write(state, &format!("zsh/{name}"), &self.zsh(name, &names, &here))?;
         }
@@ -190,6 +218,7 @@ impl<'a> Files<'a> {
         let quoted = |text: &str| Shell::Zsh.quoted(text);
         let own = quoted(self.own[1].as_deref().unwrap_or_default());
         let here = quoted(&here.to_string_lossy());
+        let refuse = refuse("$_sessile_name");
         let prompt = self.mark.filter(|_| name == ".zshrc").map_or_else(String::new, |mark| {
             // `%` begins an expansion in zsh's prompt.
             let mark = quoted(&format!("({}) ", mark.replace('%', "%%")));
@@ -206,6 +235,7 @@ impl<'a> Files<'a> {
              if [[ -n $_sessile_own ]]; then ZDOTDIR=$_sessile_own; else unset ZDOTDIR; fi\n\
              [[ -r ${{ZDOTDIR:-$HOME}}/{name} ]] && source ${{ZDOTDIR:-$HOME}}/{name}\n\
              _sessile_own=${{ZDOTDIR:-}}\n\
+             {{\n  \
              for _sessile_name in {names}; do\n  \
                if (( ${{+_sessile_saved[$_sessile_name]}} )); then\n    \
                  export $_sessile_name=\"${{_sessile_saved[$_sessile_name]}}\"\n  \
@@ -213,6 +243,9 @@ impl<'a> Files<'a> {
                  unset $_sessile_name\n  \
                fi\n\
              done\n\
+             }} always {{\n  \
+               (( TRY_BLOCK_ERROR == 0 )) || {refuse}\n\
+             }}\n\
              export ZDOTDIR={here}\n\
              {prompt}"
         )
