@@ -31,7 +31,7 @@ pub(super) fn reap(command: Pid) -> std::io::Result<Option<WaitStatus>> {
 
 /// Whether a process that the command started is left. The command itself has ended.
 pub(crate) fn are_left() -> bool {
-    // Without the adoption nobody can tell.
+    // Without the adoption, leftover processes cannot be detected.
     if !is_adopting() {
         return true;
     }

@@ -130,7 +130,7 @@ impl RoomRecord {
         let entries = entries_of(room)?;
         let short = sockets::sockets_name(room.file_name()?.to_str()?);
         for name in &entries {
-            // Only this program's own texts are written anew for the next session.
+            // Only this program's own texts are rewritten for the next session.
             if !is_own(name) && mentions(&room.join(name), short)? {
                 return None;
             }
@@ -299,7 +299,7 @@ pub(crate) fn source_line(path: &Path, found: Option<&Metadata>) -> Option<Strin
 fn is_as_recorded(line: &str) -> bool {
     line.split_once('\t').is_some_and(|(stamp, path)| match Path::new(path).metadata() {
         Ok(found) => Stamp::parse(stamp) == Some(Stamp::of(&found)),
-        // What cannot be looked at was not copied either.
+        // A file without metadata was not copied either.
         Err(_) => stamp == MISSING,
     })
 }

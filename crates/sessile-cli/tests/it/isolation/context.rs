@@ -155,7 +155,7 @@ mod variables {
         assert!(done.stderr().contains("npm_config_userconfig would lead npm"), "{}", done.told());
     }
 
-    /// What a binding clears overrides it, so a flag has to say that this is meant.
+    /// Variables that a binding clears would override it, so a flag for one needs `--keep-env` too.
     #[test]
     fn variable_that_overrides_a_binding_is_refused_as_a_flag() {
         let home = home();

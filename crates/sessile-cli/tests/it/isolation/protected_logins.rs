@@ -79,7 +79,7 @@ fn address_of_a_registry_stays_without_its_login() {
                 wrong.push(format!("{tool} {session}: {held}"));
             }
             if text.contains("PROXY") && !held.contains("PROXY") {
-                wrong.push(format!("{tool} {session}: the login of the proxy is no registry's: {held}"));
+                wrong.push(format!("{tool} {session}: the login of the proxy is missing: {held}"));
             }
         }
         assert_eq!(home.read(original), *text, "the user's own file");

@@ -1,9 +1,8 @@
 //! The writer thread. Changes that arrive during a commit share the next transaction, so that one sync serves many. A
 //! failed change is rolled back alone, and each change is acknowledged after the sync.
 //!
-//! A transaction of requests that only join a queue is not synced: nobody holds anything by it, and the next synced commit covers it,
-//! at the latest that of the change by which a place is acquired. After a power cut such a place is gone, and its client, whose
-//! connection is gone too, asks again.
+//! A transaction of requests that only join a queue is not synced, because it grants nothing. The next synced commit covers it, at the
+//! latest the one that grants the place. After a power cut the place is lost; its client has lost the connection too, and asks again.
 
 use std::sync::Arc;
 

@@ -195,7 +195,7 @@ impl<'a> IdentityField<'a> {
         self.default.is_some()
     }
 
-    /// A value of a file, as it is meant there. A path has two meanings if a link is on the way to a `..`.
+    /// The values that a field of a file can mean. A path has two if it passes a link before a `..`.
     pub(super) fn resolved(&self, value: String, file: &Path) -> Vec<String> {
         let is_path = match self.comparison {
             Comparison::Path => true,

@@ -196,7 +196,7 @@ fn add_strays(
         for loaded in loaded.places.iter_mut().filter(|loaded| loaded.set == other) {
             let (place, path) = (loaded.place, &loaded.path);
             for entry in &mut loaded.entries {
-                // What an entry does not say is no sign of another target.
+                // A field that the entry lacks does not make it another target.
                 let is_alike = fields.iter().all(|field| match entry.value(&field.name[other.len() + 1..]) {
                     Some(value) => {
                         let mut values = field.resolved(value, path).into_iter();

@@ -45,7 +45,7 @@ impl TreePath {
         TreePath { steps, ignores_case: false }
     }
 
-    /// The same path, whose keys match in any case if it is said so.
+    /// The same path; with `ignore-case` its keys match in any case.
     pub(crate) fn ignoring_case(self, ignores_case: bool) -> Self {
         TreePath { ignores_case, ..self }
     }
