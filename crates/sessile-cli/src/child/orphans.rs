@@ -1,6 +1,6 @@
 //! Processes that a command leaves: adopted by this process, and reaped when they end.
 //!
-//! A daemon closes the descriptor that holds the room's lock. As a child of this process it is seen all the same.
+//! A daemon closes the descriptor that holds the room's lock. As a child of this process it is still detected.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};

@@ -183,7 +183,7 @@ impl RunSession<'_> {
     }
 }
 
-/// Scope of the isolation, as flags and settings say.
+/// Scope of the isolation, from flags and settings.
 pub(super) fn scope(state: &State, args: &IsolationArgs) -> Result<IsolationScope> {
     let setting = state.settings()?.get("isolate")?;
     let level = args.isolate.as_deref().or_else(|| setting.as_ref().and_then(|found| found.value.as_str()));
@@ -233,7 +233,7 @@ impl<'a> PreparedRun<'a> {
         let spare = self.run.spare.shell_dir(room);
         let files = shell_files(state, room, changes, durable, spare.as_deref())?;
         for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
-            // Also where this command has a value of its own: the file reads what that names.
+            // Also where this command has its own value: the session's file reads the file that the value names.
             variables.insert(OsString::from(name), file.into());
         }
         // A bash below no other shell whose input is a socket takes itself for one of a remote login, and reads ~/.bashrc in

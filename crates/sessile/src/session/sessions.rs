@@ -359,10 +359,10 @@ impl Sessions {
     }
 
     /// Removes leftovers of killed processes: rooms without a live session, and files of deleted tickets. Returns
-    /// their number. Removes the spare room too, which is none.
+    /// their number. The spare room is removed too, and not counted.
     pub fn sweep(&mut self) -> Result<usize> {
         let mut swept = self.sweep_tickets()?;
-        // In the state beside a `--config` file it would be a stranger's.
+        // The state beside a `--config` file has no spare room: one found there is somebody else's file.
         if !self.store.is_marked() {
             spare_room::remove(&self.dir, &self.world)?;
         }

@@ -207,7 +207,7 @@ impl RoomRecord {
         for (name, stamp) in &self.entries {
             text.push_str(&format!("{stamp}\t{name}\n"));
         }
-        // A text that was cut off lacks it.
+        // A truncated text lacks this line.
         text.push_str(".\n");
         Some(text)
     }
@@ -295,7 +295,7 @@ pub(crate) fn source_line(path: &Path, found: Option<&Metadata>) -> Option<Strin
     Some(format!("{stamp}\t{text}"))
 }
 
-/// Whether a path of the user's is as a line of a record says.
+/// Whether a path of the user's still matches its line of a record.
 fn is_as_recorded(line: &str) -> bool {
     line.split_once('\t').is_some_and(|(stamp, path)| match Path::new(path).metadata() {
         Ok(found) => Stamp::parse(stamp) == Some(Stamp::of(&found)),

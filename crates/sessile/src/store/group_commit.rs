@@ -133,7 +133,7 @@ impl CommitGroup {
         let result: Arc<Mutex<Option<QueuedResult<T>>>> = Arc::default();
         let kept = Arc::clone(&result);
         let run = Box::new(move |writer: &mut Writer| {
-            // A panic is that of the owner, not of the thread that carries out its change.
+            // A panic belongs to the owner, not to the thread that carries out its change.
             let ran = catch_unwind(AssertUnwindSafe(|| writer.run(change)));
             let outcome = writer.open.as_ref().map(|transaction| Arc::clone(&transaction.outcome));
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((ran, outcome));
@@ -155,7 +155,7 @@ impl CommitGroup {
                 Err(TryLockError::Poisoned(poisoned)) => {
                     self.carry_out(poisoned.into_inner(), (path, locker))?;
                 }
-                // The thread that has it looks at the queue after it has let go of it, and wakes an owner.
+                // The thread that holds the connection checks the queue after releasing it, and wakes an owner.
                 Err(TryLockError::WouldBlock) => std::thread::park(),
             }
         };
@@ -164,7 +164,7 @@ impl CommitGroup {
         Ok(result)
     }
 
-    /// Carries out the queued changes, and commits them unless another thread comes that will.
+    /// Carries out the queued changes, and commits them unless a waiting thread will.
     fn carry_out(
         &self,
         mut writer: MutexGuard<'_, Writer>,
@@ -177,7 +177,7 @@ impl CommitGroup {
             begun = writer.begin(place.0, place.1);
             self.run_queued(&mut writer);
         }
-        // An error is that of the calling thread; the owners of the other changes try again themselves.
+        // The error belongs to the calling thread; the owners of the other changes try again themselves.
         let is_failed = begun.is_err() && self.forget_own();
         self.hand_on(writer);
         if is_failed { begun } else { Ok(()) }

@@ -212,7 +212,7 @@ impl Store {
         Ok(self)
     }
 
-    /// The database itself, for one who writes a lot, or keeps more in a file of this schema.
+    /// The database itself, for a caller that writes a lot, or keeps more in a file of this schema.
     pub(crate) fn into_connection(self) -> Result<Connection> {
         // The changed pages of a savepoint stay in small pieces of memory. For a temporary file that is not written yet, SQLite takes
         // 64 KiB at once, which the allocator gets from the system and returns to it at every change.

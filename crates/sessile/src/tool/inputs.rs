@@ -164,7 +164,7 @@ fn candidates(seed: &Seed, places: &SessionPaths, own: Option<OsString>) -> Opti
     paths.iter().all(|path| path.is_absolute()).then_some(paths)
 }
 
-/// Sets the times of the copies in a room back, so that every later change of one shows in its time.
+/// Backdates the copies in a room, so that every later change of a copy changes its modification time.
 pub(super) fn backdate_all(room: &Path, plan: &mut Plan) -> Option<()> {
     for name in spare_room::entries_of(room)? {
         spare_room::backdate(&room.join(name))?;

@@ -357,7 +357,7 @@ fn parallel_runs_have_rooms_of_their_own() {
 fn killed_runs_leave_no_torn_spare_room() {
     let home = furnished();
     settle();
-    // What a killed run leaves is swept up once its session has expired.
+    // The sweep removes the room of a killed run once its session has expired.
     let run_briefly = |script: &str| home.call(&["run", "--idle", "100ms", "--", "sh", "-c", script]);
     let change = || run_briefly("echo changed >> $KUBECONFIG");
     let look = || run_briefly("cat $KUBECONFIG > /dev/null");

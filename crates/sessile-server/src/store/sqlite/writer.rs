@@ -30,7 +30,7 @@ const WAITING_EACH: usize = 64;
 /// A change to make.
 struct Job {
     apply: ApplyChange,
-    /// Whether it may turn out that the change needs no sync.
+    /// Whether the outcome of the change decides if it needs a sync.
     may_skip_sync: bool,
 }
 
@@ -189,7 +189,7 @@ impl SyncMode<'_> {
 fn sync_log(connection: &Connection) -> CommitResult {
     let Some(path) = connection.path() else { return Ok(()) };
     let synced = std::fs::File::open(format!("{path}-wal")).and_then(|log| log.sync_data());
-    // The change is made, but a power cut could undo it: its requester must not take it for done.
+    // The change is made, but a power cut could undo it, so its requester gets an error.
     synced.map_err(|error| ServiceStoreError::Failed(format!("{path}-wal: {error}")))
 }
 
